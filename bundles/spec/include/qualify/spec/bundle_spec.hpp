@@ -1,0 +1,112 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "qualify/base/error.hpp"
+
+/// What a person writes: bundle.yaml as values. Format page: docs/formats/bundle.md.
+namespace qualify::spec {
+
+/// Where a value stands in its file, 1-based; for error messages long after parsing.
+struct Mark {
+  int line = 0;
+  int column = 0;
+};
+
+enum class RecipeClass { production, proxy, debug };
+[[nodiscard]] const char* name_of(RecipeClass recipe);
+
+/// One git repository at one commit.
+struct CodeInput {
+  std::string name;                  ///< unique; `{code.NAME}` in argv is its folder in the job
+  std::filesystem::path repository;  ///< absolute
+  std::string revision = "HEAD";     ///< anything git resolves to a commit; resolved at sealing
+  Mark mark;
+};
+
+/// A file that keeps its bytes; `{config.NAME}` in argv is its path in the job.
+struct ConfigInput {
+  std::string name;
+  std::filesystem::path file;  ///< absolute
+  Mark mark;
+};
+
+enum class ContainerKind { none, sqsh, sif, oci_layout, oci_archive, reference };
+[[nodiscard]] const char* name_of(ContainerKind kind);
+
+struct ContainerInput {
+  ContainerKind kind = ContainerKind::none;
+  std::filesystem::path file;  ///< absolute; for the stored kinds
+  std::string reference;       ///< "registry/name@sha256:…" for kind reference
+  Mark mark;
+};
+
+/// One way of running. What may differ between arms is what stands here, nothing else.
+struct Arm {
+  std::string name;
+  std::vector<std::string> arguments;              ///< appended to launch.argv
+  std::map<std::string, std::string> environment;  ///< over the bundle's environment
+  Mark mark;
+};
+
+struct Topology {
+  std::uint32_t nodes = 1;
+  std::uint32_t gpus_per_node = 0;
+  std::uint32_t tensor_parallel = 1;
+  std::uint32_t pipeline_parallel = 1;
+  std::uint32_t expert_parallel = 1;
+  std::uint32_t context_parallel = 1;
+  std::uint32_t data_parallel = 1;
+};
+
+struct Launch {
+  std::uint32_t tasks_per_node = 1;
+  std::vector<std::string> argv;  ///< placeholders {code.NAME} {config.NAME} {data.NAME} {container}
+                                  ///< {output} {seed}; "{{" is a brace
+};
+
+/// Something that the workload leaves below {output}.
+struct Output {
+  std::string kind;  ///< "metrics", "trace", "checkpoint", "log"
+  std::string path;  ///< relative to {output}, no "..", '/'-separated
+  std::string format;  ///< reader; empty = told by content
+  bool required = true;
+};
+
+struct DataInput {
+  std::string name;
+  std::optional<std::filesystem::path> path;  ///< absolute; folder or file whose content is hashed
+  std::string digest;  ///< "sha256:…" given instead of, or checked against, the content
+  Mark mark;
+};
+
+struct BundleSpec {
+  std::filesystem::path file;  ///< the spec itself, absolute
+  std::string name;
+  RecipeClass recipe = RecipeClass::debug;
+  std::string model;
+  std::vector<CodeInput> code;
+  ContainerInput container;
+  std::vector<ConfigInput> configs;
+  std::map<std::string, std::string> environment;           ///< set in every arm
+  std::vector<std::string> passed_environment;              ///< names passed at launch, never recorded
+  std::map<std::string, std::string> required_environment;  ///< effective value must be this
+  std::vector<Arm> arms;
+  std::vector<DataInput> data;
+  Topology topology;
+  std::vector<std::int64_t> seeds;
+  Launch launch;
+  std::vector<Output> outputs;
+};
+
+/// Reads and checks a spec; relative paths are taken from the spec's folder. All faults are reported
+/// at once (Error::others), each with "file:line:column", what was expected and the nearest valid key.
+/// Errors: not_found, invalid_input.
+[[nodiscard]] Result<BundleSpec> read_bundle_spec(const std::filesystem::path& file);
+
+}  // namespace qualify::spec

@@ -1,0 +1,90 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "qualify/base/json.hpp"
+#include "qualify/spec/bundle_spec.hpp"
+#include "qualify/store/blob_store.hpp"
+
+namespace qualify::store {
+
+/// One sealed code tree.
+struct SealedCode {
+  std::string name;
+  std::string commit;    ///< 40 hex, resolved at sealing
+  std::string revision;  ///< as written in the spec
+  Descriptor archive;    ///< normalised tar
+};
+struct SealedConfig {
+  std::string name;
+  std::string file_name;
+  Descriptor content;
+};
+struct SealedContainer {
+  spec::ContainerKind kind = spec::ContainerKind::none;
+  Descriptor content;     ///< for stored kinds
+  std::string reference;  ///< for kind reference
+};
+struct SealedData {
+  std::string name;
+  std::string digest;  ///< of the content manifest, or as given
+  std::string path;    ///< where it was on the sealing machine; empty when only a digest was given
+};
+
+/// A sealed bundle as its config blob describes it. Immutable; equal digests = equal content.
+struct Bundle {
+  Digest digest;  ///< of the OCI manifest: the bundle's name
+  std::string name;
+  spec::RecipeClass recipe = spec::RecipeClass::debug;
+  std::string model;
+  bool dirty = false;  ///< sealed with --allow-dirty: barred from certificates
+  std::vector<SealedCode> code;
+  std::vector<SealedConfig> configs;
+  SealedContainer container;
+  std::map<std::string, std::string> environment;
+  std::vector<std::string> passed_environment;
+  std::map<std::string, std::string> required_environment;
+  std::vector<spec::Arm> arms;
+  std::vector<SealedData> data;
+  spec::Topology topology;
+  std::vector<std::int64_t> seeds;
+  spec::Launch launch;
+  std::vector<spec::Output> outputs;
+
+  [[nodiscard]] const spec::Arm* arm(const std::string& arm_name) const;
+};
+
+struct SealOptions {
+  bool allow_dirty = false;
+};
+
+/// Freezes a spec into the store: code from git, configs, container, one manifest, one index entry.
+/// On error the store is as it was but for unreferenced blobs.
+/// Errors: those of the inputs, refused (dirty tree, credential), io, no_space.
+[[nodiscard]] Result<Bundle> seal(const spec::BundleSpec& spec, BlobStore& store,
+                                  const SealOptions& options = {});
+
+/// Errors: not_found, integrity.
+[[nodiscard]] Result<Bundle> load(const BlobStore& store, const Digest& digest);
+
+/// All bundles in the index, in index order. Errors: integrity, io.
+[[nodiscard]] Result<std::vector<Bundle>> list(const BlobStore& store);
+
+/// A digest, unique digest prefix (>= 6 hex) or bundle name (its newest seal).
+/// Errors: not_found, invalid_input (ambiguous, with the candidates).
+[[nodiscard]] Result<Digest> resolve(const BlobStore& store, const std::string& reference);
+
+/// Re-reads every hop index -> manifest -> config -> blobs. Empty = clean; each fault names its hop.
+/// Works read-only and without locks.
+[[nodiscard]] std::vector<Error> verify(const BlobStore& store, const Digest& digest);
+
+/// Lays the bundle out for a job below `folder` (must not exist): code/<name>/…, config/<name>/<file>,
+/// all read-only. Every blob is verified while it is read. Errors: integrity, io, no_space.
+[[nodiscard]] Result<void> materialize(const BlobStore& store, const Bundle& bundle,
+                                       const std::filesystem::path& folder);
+
+/// The config blob's JSON form, for `bundle show --json`.
+[[nodiscard]] Json to_json(const Bundle& bundle);
+
+}  // namespace qualify::store

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "qualify/base/clock.hpp"
+#include "qualify/base/digest.hpp"
+#include "qualify/base/json.hpp"
+#include "qualify/journal/database.hpp"
+
+namespace qualify::journal {
+
+/// One appended fact. The state of everything is derived from these, in `sequence` order.
+struct Event {
+  std::int64_t sequence = 0;  ///< assigned by append, strictly increasing
+  Time time;
+  std::string qualification;  ///< which execution of a gate: "<gate>-<n>"
+  std::string run;            ///< planned run id; empty for events of the whole
+  int attempt = 0;            ///< from 1; 0 for events of the whole run
+  std::string kind;           ///< "plan.created", "attempt.intent", "attempt.submitted", …
+  std::string payload;        ///< canonical JSON object
+};
+
+/// Append-only (triggers refuse UPDATE, DELETE and REPLACE). Event kinds and payloads:
+/// docs/formats/journal.md.
+class Journal {
+ public:
+  explicit Journal(Database& database) : database_(&database) {}
+
+  /// Durable when it returns. An `attempt.intent` for the same (qualification, run, attempt) twice is
+  /// already_exists. Errors: busy, no_space, io, already_exists.
+  [[nodiscard]] Result<Event> append(Time time, const std::string& qualification,
+                                     const std::string& run, int attempt, const std::string& kind,
+                                     const Json& payload);
+  /// Events of one qualification, or of all when empty, in order.
+  [[nodiscard]] Result<std::vector<Event>> events(const std::string& qualification = {}) const;
+  /// Names of qualifications of a gate, oldest first; of all gates when empty.
+  [[nodiscard]] Result<std::vector<std::string>> qualifications(const std::string& gate = {}) const;
+  /// Registers "<gate>-<n>" with the next n, the plan and policy digest and appends `plan.created`,
+  /// in one transaction. Returns the name.
+  [[nodiscard]] Result<std::string> start_qualification(Time time, const std::string& gate,
+                                                        const Digest& bundle, const Digest& policy,
+                                                        const Json& plan);
+
+ private:
+  Database* database_;
+};
+
+}  // namespace qualify::journal

@@ -1,0 +1,70 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "qualify/base/error.hpp"
+#include "qualify/base/json.hpp"
+
+/// What a run left, read without loss: every value keeps the bits it was stored with.
+namespace qualify::evidence {
+
+/// How much a stored value says about the value the run computed.
+enum class Precision {
+  float32_bits,  ///< the float32 itself
+  float64_bits,  ///< the float64 itself
+  integer,       ///< the integer itself
+  printed,       ///< decimal text of limited digits; equality proves nothing below them
+};
+
+/// One recorded value. `bits` is what equality compares: float32 bits in the low half, float64 bits,
+/// two's complement integer, or for `printed` the float64 bits of the text's value.
+struct Scalar {
+  std::uint64_t bits = 0;
+  Precision precision = Precision::float64_bits;
+  int digits = 0;    ///< significant decimal digits, only for printed
+  std::string text;  ///< as printed, only for printed ("1.057432E+01")
+
+  [[nodiscard]] double value() const;  ///< nearest float64, for people and plots
+  bool operator==(const Scalar&) const = default;
+};
+
+/// What a metric measures; time and memory are never part of equality.
+enum class MetricKind { numeric, wall_clock, memory };
+
+/// One metric of one run, by iteration (1-based, as the run counted).
+struct Series {
+  std::string name;  ///< the TensorBoard tag form: "lm loss", "grad-norm", "num-zeros"
+  MetricKind kind = MetricKind::numeric;
+  std::map<std::int64_t, Scalar> values;
+};
+
+/// A flaw in what was read: a cut-off line, a duplicate step, a bad CRC. Never silently dropped.
+struct ReadFault {
+  std::string code;     ///< stable, kebab-case: "truncated", "duplicate-step", "bad-crc", "nan-vanished"
+  std::string message;
+  std::string where;    ///< "file:line" or "file, record n"
+};
+
+/// All metrics that one run left in one or several files.
+struct RunMetrics {
+  std::map<std::string, Series> series;  ///< by Series::name
+  std::vector<ReadFault> faults;
+  std::vector<std::string> sources;  ///< files read, as given
+  std::string format;                ///< "tensorboard", "megatron-log", "json-lines", …; "+"-joined
+  /// Fingerprint of the run's own wall-clock marks (event times, log times): two runs with equal
+  /// non-empty marks are one run filed twice.
+  std::string wall_clock_marks;
+};
+
+/// Reads one file or every metric file below a folder, formats told by content.
+/// When several sources have one metric, the one with the most precise values is used.
+/// `format`: empty, or a format's name to force it. Errors: not_found, io, invalid_input (no known format).
+[[nodiscard]] Result<RunMetrics> read_metrics(const std::filesystem::path& path,
+                                              const std::string& format = {});
+
+}  // namespace qualify::evidence

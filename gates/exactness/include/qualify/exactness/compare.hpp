@@ -1,0 +1,65 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "qualify/base/json.hpp"
+#include "qualify/evidence/metrics.hpp"
+
+/// Bit-for-bit comparison of runs. Pure functions, no I/O.
+namespace qualify::exactness {
+
+/// Strength of a match, DESIGN section 7.
+enum class Level { e0, e1, e2, e3, e4 };
+[[nodiscard]] const char* name_of(Level level);  ///< "E1"
+[[nodiscard]] Result<Level> parse_level(const std::string& text);
+
+enum class Outcome { equal, differs, inconclusive };
+[[nodiscard]] const char* name_of(Outcome outcome);
+
+/// Where two series first part.
+struct FirstDifference {
+  std::int64_t iteration = 0;
+  evidence::Scalar a;
+  evidence::Scalar b;
+  std::optional<std::uint64_t> ulps;  ///< distance; absent when types differ or one is NaN
+};
+
+struct MetricComparison {
+  std::string metric;
+  Outcome outcome = Outcome::inconclusive;
+  std::string why;  ///< for inconclusive: "printed with 7 digits; float32 needs 9; …"
+  std::size_t compared = 0;   ///< iterations present on both sides
+  std::size_t differing = 0;  ///< of them
+  std::vector<std::int64_t> only_in_a;
+  std::vector<std::int64_t> only_in_b;
+  std::optional<FirstDifference> first;
+};
+
+struct Options {
+  std::optional<std::int64_t> from_iteration;
+  std::optional<std::int64_t> to_iteration;
+  std::vector<std::string> required_metrics;  ///< missing on either side = inconclusive
+};
+
+struct Comparison {
+  Outcome outcome = Outcome::inconclusive;
+  std::optional<Level> level;  ///< of the match; only when equal
+  std::vector<std::string> reasons;  ///< why inconclusive, or what limits the match; for people
+  std::vector<MetricComparison> metrics;  ///< by name
+  std::vector<std::string> excluded;      ///< wall-clock and memory metrics, not compared
+  bool same_run_filed_twice = false;
+
+  /// Earliest iteration over all metrics; ties by metric name. Null unless outcome is differs.
+  [[nodiscard]] const MetricComparison* first_divergence() const;
+};
+
+[[nodiscard]] Comparison compare(const evidence::RunMetrics& a, const evidence::RunMetrics& b,
+                                 const Options& options = {});
+
+/// The record for `--json` and certificates; schema in docs/formats/comparison.md.
+[[nodiscard]] Json to_json(const Comparison& comparison);
+
+}  // namespace qualify::exactness

@@ -1,0 +1,59 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "qualify/base/clock.hpp"
+#include "qualify/base/digest.hpp"
+#include "qualify/base/json.hpp"
+#include "qualify/exactness/compare.hpp"
+
+/// Gates as a person declares them in qualification.yaml. Format page: docs/formats/qualification.md.
+namespace qualify::policy {
+
+enum class GateKind { repeatability, performance };
+[[nodiscard]] const char* name_of(GateKind kind);
+
+/// What counts as two independent runs.
+enum class Allocation { separate, same };
+
+struct Gate {
+  std::string name;
+  GateKind kind = GateKind::repeatability;
+  std::string description;
+  Duration run_limit{};  ///< wall-clock limit of one run; longer is a workload timeout
+
+  // repeatability
+  std::string arm;
+  std::uint32_t runs = 2;
+  exactness::Level level = exactness::Level::e1;
+  Allocation allocation = Allocation::separate;
+  std::vector<std::string> required_metrics;
+  std::int64_t steps = 0;  ///< iterations 1..steps must all be there; 0 = whatever the runs have
+
+  // performance
+  std::string deterministic_arm;
+  std::string nondeterministic_arm;
+  std::uint32_t pairs = 1;
+  std::string metric = "iteration-time";
+  std::string decision = "change-overhead";  ///< named decision policy, DESIGN section 9
+  std::int64_t warmup_steps = 0;  ///< excluded from the start, by calendar, in both arms
+};
+
+/// Every field that a verdict depends on (not the description).
+[[nodiscard]] Json to_json(const Gate& gate);
+/// The policy digest: logged before the first run, cited by the certificate.
+[[nodiscard]] Digest policy_digest(const Gate& gate);
+
+struct Qualification {
+  std::filesystem::path file;
+  std::vector<Gate> gates;  ///< in file order
+  [[nodiscard]] const Gate* gate(const std::string& name) const;
+};
+
+/// All faults at once, each with file:line:column. Errors: not_found, invalid_input.
+[[nodiscard]] Result<Qualification> read_qualification(const std::filesystem::path& file);
+
+}  // namespace qualify::policy

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "qualify/evidence/metrics.hpp"
+#include "qualify/exactness/compare.hpp"
+#include "qualify/policy/gate.hpp"
+
+namespace qualify::policy {
+
+enum class Verdict { pass, fail, inconclusive, needs_decision, blocked };
+[[nodiscard]] const char* name_of(Verdict verdict);
+[[nodiscard]] Result<Verdict> parse_verdict(const std::string& text);
+[[nodiscard]] Exit exit_for(Verdict verdict);
+
+/// One finished run as the judge sees it. The engine fills it from the evidence store.
+struct RunEvidence {
+  std::string run;  ///< planned run id
+  std::string arm;
+  std::string allocation;  ///< job id that ran it: equal ids = one allocation
+  bool complete = false;   ///< scheduler state, sentinel and checksums agree on success
+  std::string failure;     ///< when not complete: what happened, "exit code 3", "killed by signal 9"
+  std::string failure_class;  ///< "workload", "infrastructure", "disagreement"; empty when complete
+  evidence::RunMetrics metrics;
+};
+
+struct PairJudgement {
+  std::string run_a;
+  std::string run_b;
+  std::optional<exactness::Comparison> comparison;  ///< repeatability
+  std::optional<double> step_time_ratio;            ///< performance: det / nondet medians
+};
+
+struct Judgement {
+  Verdict verdict = Verdict::inconclusive;
+  std::vector<std::string> reasons;  ///< most important first; never empty
+  std::optional<exactness::Level> level;  ///< of a repeatability pass
+  std::vector<PairJudgement> pairs;
+  std::vector<std::string> limits;  ///< what the verdict does not say ("same allocation", "E1 only")
+};
+
+/// Pure: the same evidence and gate give the same judgement on any machine.
+[[nodiscard]] Judgement judge(const Gate& gate, const std::vector<RunEvidence>& runs);
+
+[[nodiscard]] Json to_json(const Judgement& judgement);
+
+}  // namespace qualify::policy
