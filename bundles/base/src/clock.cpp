@@ -31,7 +31,9 @@ int digits_at(std::string_view text, std::size_t position, std::size_t width) {
 
 }  // namespace
 
-Time SystemClock::now() const { return floor<microseconds>(std::chrono::system_clock::now()); }
+Time SystemClock::now() const {
+  return floor<microseconds>(std::chrono::system_clock::now());
+}
 
 void SystemClock::sleep_for(Duration duration) {
   if (duration <= Duration::zero()) return;
@@ -115,11 +117,20 @@ Result<Duration> parse_duration(std::string_view text) {
     const auto [next, error] = std::from_chars(at, end, count);
     if (error != std::errc() || next == end) return bad();
     switch (*next) {
-      case 's': total += seconds(count); break;
-      case 'm': total += minutes(count); break;
-      case 'h': total += hours(count); break;
-      case 'd': total += days(count); break;
-      default: return bad();
+      case 's':
+        total += seconds(count);
+        break;
+      case 'm':
+        total += minutes(count);
+        break;
+      case 'h':
+        total += hours(count);
+        break;
+      case 'd':
+        total += days(count);
+        break;
+      default:
+        return bad();
     }
     at = next + 1;
   }

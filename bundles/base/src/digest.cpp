@@ -35,7 +35,9 @@ Result<Digest> Digest::parse(std::string_view text) {
   return Digest(bytes);
 }
 
-std::string Digest::hex() const { return to_hex(bytes_); }
+std::string Digest::hex() const {
+  return to_hex(bytes_);
+}
 
 std::string to_hex(std::span<const std::uint8_t> bytes) {
   constexpr char digits[] = "0123456789abcdef";

@@ -51,19 +51,32 @@ Exit exit_for(Errc code) {
 
 const char* name_of(Errc code) {
   switch (code) {
-    case Errc::usage: return "usage";
-    case Errc::invalid_input: return "invalid-input";
-    case Errc::not_found: return "not-found";
-    case Errc::already_exists: return "already-exists";
-    case Errc::refused: return "refused";
-    case Errc::unsupported: return "unsupported";
-    case Errc::busy: return "busy";
-    case Errc::io: return "io";
-    case Errc::no_space: return "no-space";
-    case Errc::unavailable: return "unavailable";
-    case Errc::integrity: return "integrity";
-    case Errc::interrupted: return "interrupted";
-    case Errc::internal: return "internal";
+    case Errc::usage:
+      return "usage";
+    case Errc::invalid_input:
+      return "invalid-input";
+    case Errc::not_found:
+      return "not-found";
+    case Errc::already_exists:
+      return "already-exists";
+    case Errc::refused:
+      return "refused";
+    case Errc::unsupported:
+      return "unsupported";
+    case Errc::busy:
+      return "busy";
+    case Errc::io:
+      return "io";
+    case Errc::no_space:
+      return "no-space";
+    case Errc::unavailable:
+      return "unavailable";
+    case Errc::integrity:
+      return "integrity";
+    case Errc::interrupted:
+      return "interrupted";
+    case Errc::internal:
+      return "internal";
   }
   return "internal";
 }

@@ -18,7 +18,9 @@ constexpr std::size_t kPiece = 1U << 20U;
 
 }  // namespace
 
-Fd::~Fd() { reset(); }
+Fd::~Fd() {
+  reset();
+}
 
 Fd& Fd::operator=(Fd&& other) noexcept {
   if (this != &other) {
@@ -28,7 +30,9 @@ Fd& Fd::operator=(Fd&& other) noexcept {
   return *this;
 }
 
-int Fd::release() { return std::exchange(fd_, -1); }
+int Fd::release() {
+  return std::exchange(fd_, -1);
+}
 
 void Fd::reset() {
   if (fd_ >= 0) ::close(fd_);
@@ -96,7 +100,8 @@ Result<void> write_all(int fd, std::span<const std::byte> data, const fs::path& 
 Result<void> sync_folder(const fs::path& folder) {
   const Fd fd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!fd.valid()) return fail_errno(errno, "cannot open folder", folder.string());
-  // Some network file systems do not sync folders (EINVAL); the rename is then as durable as they get.
+  // Some network file systems do not sync folders (EINVAL); the rename is then as durable as they
+  // get.
   if (::fsync(fd.get()) != 0 && errno != EINVAL) {
     return fail_errno(errno, "cannot sync folder", folder.string());
   }

@@ -45,7 +45,8 @@ class StrictHandler : public nlohmann::detail::json_sax_dom_parser<Json> {
   }
   bool parse_error(std::size_t position, const std::string& /*token*/,
                    const nlohmann::detail::exception& error) {
-    // "[json.exception.parse_error.101] parse error at …: …": the library's tag is no use to a reader.
+    // "[json.exception.parse_error.101] parse error at …: …": the library's tag is no use to a
+    // reader.
     std::string text = error.what();
     if (const auto end = text.find("] "); end != std::string::npos) text.erase(0, end + 2);
     fault = text + " (byte " + std::to_string(position) + ")";
@@ -126,13 +127,27 @@ void append_string(std::string& out, const std::string& text) {
   out += '"';
   for (const char c : text) {
     switch (c) {
-      case '"': out += "\\\""; break;
-      case '\\': out += "\\\\"; break;
-      case '\b': out += "\\b"; break;
-      case '\f': out += "\\f"; break;
-      case '\n': out += "\\n"; break;
-      case '\r': out += "\\r"; break;
-      case '\t': out += "\\t"; break;
+      case '"':
+        out += "\\\"";
+        break;
+      case '\\':
+        out += "\\\\";
+        break;
+      case '\b':
+        out += "\\b";
+        break;
+      case '\f':
+        out += "\\f";
+        break;
+      case '\n':
+        out += "\\n";
+        break;
+      case '\r':
+        out += "\\r";
+        break;
+      case '\t':
+        out += "\\t";
+        break;
       default:
         if (static_cast<unsigned char>(c) < 0x20) {
           out += "\\u00";
@@ -172,8 +187,12 @@ bool valid_utf8(std::string_view text) {
 std::string append(std::string& out, const Json& value, std::size_t depth) {
   if (depth > kMaxDepth) return "nested too deep";
   switch (value.type()) {
-    case Json::value_t::null: out += "null"; return {};
-    case Json::value_t::boolean: out += value.get<bool>() ? "true" : "false"; return {};
+    case Json::value_t::null:
+      out += "null";
+      return {};
+    case Json::value_t::boolean:
+      out += value.get<bool>() ? "true" : "false";
+      return {};
     case Json::value_t::string: {
       const auto& text = value.get_ref<const std::string&>();
       if (!valid_utf8(text)) return "a string is not valid UTF-8";
@@ -233,7 +252,8 @@ std::string append(std::string& out, const Json& value, std::size_t depth) {
       return {};
     }
     case Json::value_t::binary:
-    case Json::value_t::discarded: break;
+    case Json::value_t::discarded:
+      break;
   }
   return "value has no JSON form";
 }
@@ -263,6 +283,8 @@ std::string canonical_bytes(const Json& value) {
   return std::move(*bytes);
 }
 
-Digest digest_of(const Json& value) { return sha256(canonical_bytes(value)); }
+Digest digest_of(const Json& value) {
+  return sha256(canonical_bytes(value));
+}
 
 }  // namespace qualify

@@ -8,7 +8,9 @@ namespace {
 // FIPS 180-4, example "abc".
 constexpr auto kAbc = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
 
-TEST(Digest, KnownAnswer) { EXPECT_EQ(sha256("abc").hex(), kAbc); }
+TEST(Digest, KnownAnswer) {
+  EXPECT_EQ(sha256("abc").hex(), kAbc);
+}
 
 TEST(Digest, PiecesMakeTheSameDigestAsTheWhole) {
   Sha256 hash;
@@ -26,9 +28,9 @@ TEST(Digest, TextFormRoundTrips) {
 }
 
 TEST(Digest, RefusesWhatIsNotOne) {
-  for (const std::string& text : {std::string(), std::string("sha256:"), std::string(64, 'g'),
-                                 std::string(63, 'a'), std::string(64, 'A'),
-                                 "sha512:" + std::string(64, 'a')}) {
+  for (const std::string& text :
+       {std::string(), std::string("sha256:"), std::string(64, 'g'), std::string(63, 'a'),
+        std::string(64, 'A'), "sha512:" + std::string(64, 'a')}) {
     const auto parsed = Digest::parse(text);
     ASSERT_FALSE(parsed) << text;
     EXPECT_EQ(parsed.error().code, Errc::invalid_input);

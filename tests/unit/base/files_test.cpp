@@ -1,7 +1,7 @@
 #include "qualify/base/files.hpp"
 
-#include <gtest/gtest.h>
 #include <fcntl.h>
+#include <gtest/gtest.h>
 #include <sys/stat.h>
 
 #include "support/temp_folder.hpp"
@@ -19,7 +19,7 @@ TEST(Files, AtomicWriteReplacesAndLeavesNothingBeside) {
   ASSERT_TRUE(write_file_atomic(folder / "a", "one"));
   ASSERT_TRUE(write_file_atomic(folder / "a", "two", 0444));
   EXPECT_EQ(read_file(folder / "a").value(), "two");
-  struct stat status{};
+  struct stat status {};
   ASSERT_EQ(::stat((folder / "a").c_str(), &status), 0);
   EXPECT_EQ(status.st_mode & 07777U, 0444U);
   EXPECT_EQ(entries(folder.path()), 1U);

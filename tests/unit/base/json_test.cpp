@@ -21,9 +21,10 @@ TEST(CanonicalJson, TheExamplesOfTheRfc) {
     "literals": [null, true, false]})"),
             "{\"literals\":[null,true,false],\"numbers\":[333333333.3333333,1e+30,4.5,0.002,1e-27],"
             "\"string\":\"\xE2\x82\xAC$\\u000f\\nA'B\\\"\\\\\\\\\\\"/\"}");
-  EXPECT_EQ(canonical(R"({"\u20ac":1,"\r":2,"\ufb33":3,"1":4,"\ud83d\ude00":5,"\u0080":6,"\u00f6":7})"),
-            "{\"\\r\":2,\"1\":4,\"\xC2\x80\":6,\"\xC3\xB6\":7,\"\xE2\x82\xAC\":1,"
-            "\"\xF0\x9F\x98\x80\":5,\"\xEF\xAC\xB3\":3}");
+  EXPECT_EQ(
+      canonical(R"({"\u20ac":1,"\r":2,"\ufb33":3,"1":4,"\ud83d\ude00":5,"\u0080":6,"\u00f6":7})"),
+      "{\"\\r\":2,\"1\":4,\"\xC2\x80\":6,\"\xC3\xB6\":7,\"\xE2\x82\xAC\":1,"
+      "\"\xF0\x9F\x98\x80\":5,\"\xEF\xAC\xB3\":3}");
 }
 
 // RFC 8785 appendix B: IEEE 754 bits against the text.

@@ -13,7 +13,8 @@
 
 namespace qualify {
 
-/// A SHA-256 value. Text form "sha256:<64 lower-case hex>" (OCI image-spec 1.1, descriptor digests).
+/// A SHA-256 value. Text form "sha256:<64 lower-case hex>" (OCI image-spec 1.1, descriptor
+/// digests).
 class Digest {
  public:
   static constexpr std::size_t kBytes = 32;

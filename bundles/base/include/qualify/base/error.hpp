@@ -9,19 +9,19 @@ namespace qualify {
 /// The closed set of reasons for which an operation can fail. A gate that fails is not among them:
 /// that is a verdict, and a value.
 enum class Errc {
-  usage,          ///< the command line asks for something that does not exist
-  invalid_input,  ///< a file that a person wrote, or data that a run left, is not well-formed
-  not_found,      ///< a named thing is not there
-  already_exists, ///< a named thing is there and may not be replaced
-  refused,        ///< policy forbids it (no grant, dirty tree, credential in an environment)
-  unsupported,    ///< well-formed, but this build or version cannot do it
-  busy,           ///< somebody else holds the state, the machine or the reservation
-  io,             ///< the operating system refused a read or write
-  no_space,       ///< the disk or quota is full
-  unavailable,    ///< a scheduler or another system does not answer
-  integrity,      ///< content does not have the digest, signature or shape that it was stored with
-  interrupted,    ///< the user asked to stop
-  internal,       ///< a bug in qualify
+  usage,           ///< the command line asks for something that does not exist
+  invalid_input,   ///< a file that a person wrote, or data that a run left, is not well-formed
+  not_found,       ///< a named thing is not there
+  already_exists,  ///< a named thing is there and may not be replaced
+  refused,         ///< policy forbids it (no grant, dirty tree, credential in an environment)
+  unsupported,     ///< well-formed, but this build or version cannot do it
+  busy,            ///< somebody else holds the state, the machine or the reservation
+  io,              ///< the operating system refused a read or write
+  no_space,        ///< the disk or quota is full
+  unavailable,     ///< a scheduler or another system does not answer
+  integrity,       ///< content does not have the digest, signature or shape that it was stored with
+  interrupted,     ///< the user asked to stop
+  internal,        ///< a bug in qualify
 };
 
 /// An error for a person: what was wrong, where, and what to do next.
@@ -45,9 +45,10 @@ using Unexpected = tl::unexpected<Error>;
 [[nodiscard]] Unexpected fail(Errc code, std::string message, std::string context = {},
                               std::string hint = {});
 
-/// The same from errno (`error_number`): ENOSPC and EDQUOT become no_space, ENOENT not_found, others
-/// io. The system's text is appended to `message`.
-[[nodiscard]] Unexpected fail_errno(int error_number, std::string message, std::string context = {});
+/// The same from errno (`error_number`): ENOSPC and EDQUOT become no_space, ENOENT not_found,
+/// others io. The system's text is appended to `message`.
+[[nodiscard]] Unexpected fail_errno(int error_number, std::string message,
+                                    std::string context = {});
 
 /// The stable exit codes of the command line.
 enum class Exit : int {

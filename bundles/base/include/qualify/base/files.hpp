@@ -38,7 +38,8 @@ class Fd {
 [[nodiscard]] Result<std::string> read_file(const fs::path& path,
                                             std::uint64_t limit = 64ULL << 20U);
 
-/// Hands the file to `sink` in pieces of at most 1 MiB, in order. Errors: not_found, io, the sink's.
+/// Hands the file to `sink` in pieces of at most 1 MiB, in order. Errors: not_found, io, the
+/// sink's.
 using Sink = std::function<Result<void>(std::span<const std::byte>)>;
 [[nodiscard]] Result<std::uint64_t> read_stream(const fs::path& path, const Sink& sink);
 
@@ -64,7 +65,8 @@ struct HashedFile {
 /// create_directories as a Result.
 [[nodiscard]] Result<void> make_folders(const fs::path& folder);
 
-/// An exclusive advisory lock (flock) on a file that is created if missing; released when destroyed.
+/// An exclusive advisory lock (flock) on a file that is created if missing; released when
+/// destroyed.
 class FileLock {
  public:
   /// Errors: busy when another holds it and `wait` is false; io.

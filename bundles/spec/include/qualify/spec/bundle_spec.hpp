@@ -8,15 +8,10 @@
 #include <vector>
 
 #include "qualify/base/error.hpp"
+#include "qualify/spec/document.hpp"
 
 /// What a person writes: bundle.yaml as values. Format page: docs/formats/bundle.md.
 namespace qualify::spec {
-
-/// Where a value stands in its file, 1-based; for error messages long after parsing.
-struct Mark {
-  int line = 0;
-  int column = 0;
-};
 
 enum class RecipeClass { production, proxy, debug };
 [[nodiscard]] const char* name_of(RecipeClass recipe);
@@ -66,14 +61,14 @@ struct Topology {
 
 struct Launch {
   std::uint32_t tasks_per_node = 1;
-  std::vector<std::string> argv;  ///< placeholders {code.NAME} {config.NAME} {data.NAME} {container}
-                                  ///< {output} {seed}; "{{" is a brace
+  std::vector<std::string> argv;  ///< placeholders {code.NAME} {config.NAME} {data.NAME}
+                                  ///< {container} {output} {seed}; "{{" is a brace
 };
 
 /// Something that the workload leaves below {output}.
 struct Output {
-  std::string kind;  ///< "metrics", "trace", "checkpoint", "log"
-  std::string path;  ///< relative to {output}, no "..", '/'-separated
+  std::string kind;    ///< "metrics", "trace", "checkpoint", "log"
+  std::string path;    ///< relative to {output}, no "..", '/'-separated
   std::string format;  ///< reader; empty = told by content
   bool required = true;
 };
@@ -93,8 +88,8 @@ struct BundleSpec {
   std::vector<CodeInput> code;
   ContainerInput container;
   std::vector<ConfigInput> configs;
-  std::map<std::string, std::string> environment;           ///< set in every arm
-  std::vector<std::string> passed_environment;              ///< names passed at launch, never recorded
+  std::map<std::string, std::string> environment;  ///< set in every arm
+  std::vector<std::string> passed_environment;     ///< names passed at launch, never recorded
   std::map<std::string, std::string> required_environment;  ///< effective value must be this
   std::vector<Arm> arms;
   std::vector<DataInput> data;
@@ -104,9 +99,9 @@ struct BundleSpec {
   std::vector<Output> outputs;
 };
 
-/// Reads and checks a spec; relative paths are taken from the spec's folder. All faults are reported
-/// at once (Error::others), each with "file:line:column", what was expected and the nearest valid key.
-/// Errors: not_found, invalid_input.
+/// Reads and checks a spec; relative paths are taken from the spec's folder. All faults are
+/// reported at once (Error::others), each with "file:line:column", what was expected and the
+/// nearest valid key. Errors: not_found, invalid_input.
 [[nodiscard]] Result<BundleSpec> read_bundle_spec(const std::filesystem::path& file);
 
 }  // namespace qualify::spec

@@ -75,12 +75,13 @@ struct SealOptions {
 /// Errors: not_found, invalid_input (ambiguous, with the candidates).
 [[nodiscard]] Result<Digest> resolve(const BlobStore& store, const std::string& reference);
 
-/// Re-reads every hop index -> manifest -> config -> blobs. Empty = clean; each fault names its hop.
-/// Works read-only and without locks.
+/// Re-reads every hop index -> manifest -> config -> blobs. Empty = clean; each fault names its
+/// hop. Works read-only and without locks.
 [[nodiscard]] std::vector<Error> verify(const BlobStore& store, const Digest& digest);
 
-/// Lays the bundle out for a job below `folder` (must not exist): code/<name>/…, config/<name>/<file>,
-/// all read-only. Every blob is verified while it is read. Errors: integrity, io, no_space.
+/// Lays the bundle out for a job below `folder` (must not exist): code/<name>/…,
+/// config/<name>/<file>, all read-only. Every blob is verified while it is read. Errors: integrity,
+/// io, no_space.
 [[nodiscard]] Result<void> materialize(const BlobStore& store, const Bundle& bundle,
                                        const std::filesystem::path& folder);
 

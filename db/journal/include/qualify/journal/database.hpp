@@ -25,7 +25,8 @@ class Statement {
   Statement& bind(int position, std::string_view text);
   Statement& bind(int position, std::int64_t number);
   Statement& bind_null(int position);
-  /// True: a row is there; false: done. Errors: busy, already_exists (constraint), no_space, io, integrity.
+  /// True: a row is there; false: done. Errors: busy, already_exists (constraint), no_space, io,
+  /// integrity.
   [[nodiscard]] Result<bool> step();
   [[nodiscard]] std::string text(int column) const;
   [[nodiscard]] std::int64_t number(int column) const;
@@ -44,9 +45,11 @@ class Statement {
 /// others wait up to 10 s and then get `busy`.
 class Database {
  public:
-  /// Creates or migrates. Errors: io, busy, integrity (not ours, corrupt), unsupported (newer schema).
+  /// Creates or migrates. Errors: io, busy, integrity (not ours, corrupt), unsupported (newer
+  /// schema).
   [[nodiscard]] static Result<Database> open(const std::filesystem::path& file);
-  /// Never writes, needs no write access. Errors: not_found, unsupported (older schema: run a writer).
+  /// Never writes, needs no write access. Errors: not_found, unsupported (older schema: run a
+  /// writer).
   [[nodiscard]] static Result<Database> open_read_only(const std::filesystem::path& file);
   ~Database();
   Database(Database&&) noexcept;

@@ -29,8 +29,8 @@ class Journal {
  public:
   explicit Journal(Database& database) : database_(&database) {}
 
-  /// Durable when it returns. An `attempt.intent` for the same (qualification, run, attempt) twice is
-  /// already_exists. Errors: busy, no_space, io, already_exists.
+  /// Durable when it returns. An `attempt.intent` for the same (qualification, run, attempt) twice
+  /// is already_exists. Errors: busy, no_space, io, already_exists.
   [[nodiscard]] Result<Event> append(Time time, const std::string& qualification,
                                      const std::string& run, int attempt, const std::string& kind,
                                      const Json& payload);

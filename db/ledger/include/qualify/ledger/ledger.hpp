@@ -18,10 +18,10 @@ enum class RecordKind { certificate, grant, revocation };
 struct Record {
   std::int64_t index = 0;  ///< position in the log, from 0
   RecordKind kind = RecordKind::certificate;
-  std::string id;       ///< hex digest of the statement payload: names the record for ever
-  std::string gate;     ///< gate it speaks of
-  Digest bundle;        ///< subject; zero when it has none (grants)
-  Time time;            ///< when it was signed, by our clock
+  std::string id;    ///< hex digest of the statement payload: names the record for ever
+  std::string gate;  ///< gate it speaks of
+  Digest bundle;     ///< subject; zero when it has none (grants)
+  Time time;         ///< when it was signed, by our clock
   Envelope envelope;
   std::string public_key_pem;
 };
@@ -31,9 +31,11 @@ class Ledger {
  public:
   explicit Ledger(journal::Database& database) : database_(&database) {}
 
-  /// Signs `statement` (in-toto Statement, canonical bytes) and appends it. Durable when it returns.
-  [[nodiscard]] Result<Record> append(const Signer& signer, RecordKind kind, const std::string& gate,
-                                      const Digest& bundle, Time time, const Json& statement);
+  /// Signs `statement` (in-toto Statement, canonical bytes) and appends it. Durable when it
+  /// returns.
+  [[nodiscard]] Result<Record> append(const Signer& signer, RecordKind kind,
+                                      const std::string& gate, const Digest& bundle, Time time,
+                                      const Json& statement);
   [[nodiscard]] Result<std::vector<Record>> records(std::optional<RecordKind> kind = {},
                                                     const std::string& gate = {}) const;
   /// By id or unique prefix (>= 6 hex). Errors: not_found, invalid_input (ambiguous).

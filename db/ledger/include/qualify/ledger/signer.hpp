@@ -16,7 +16,9 @@ class PublicKey {
   /// Errors: invalid_input (not PEM, not P-256).
   [[nodiscard]] static Result<PublicKey> parse_pem(std::string_view pem);
   [[nodiscard]] const std::string& pem() const { return pem_; }
-  [[nodiscard]] const std::string& spki_der() const { return der_; }  ///< SubjectPublicKeyInfo bytes
+  [[nodiscard]] const std::string& spki_der() const {
+    return der_;
+  }  ///< SubjectPublicKeyInfo bytes
   /// SHA-256 of spki_der(), hex: the hint in envelopes and bundles.
   [[nodiscard]] std::string key_id() const { return sha256(der_).hex(); }
   /// ECDSA over SHA-256 of `message`; `signature` is DER, strictly encoded.

@@ -21,8 +21,8 @@ enum class Precision {
   printed,       ///< decimal text of limited digits; equality proves nothing below them
 };
 
-/// One recorded value. `bits` is what equality compares: float32 bits in the low half, float64 bits,
-/// two's complement integer, or for `printed` the float64 bits of the text's value.
+/// One recorded value. `bits` is what equality compares: float32 bits in the low half, float64
+/// bits, two's complement integer, or for `printed` the float64 bits of the text's value.
 struct Scalar {
   std::uint64_t bits = 0;
   Precision precision = Precision::float64_bits;
@@ -45,9 +45,10 @@ struct Series {
 
 /// A flaw in what was read: a cut-off line, a duplicate step, a bad CRC. Never silently dropped.
 struct ReadFault {
-  std::string code;     ///< stable, kebab-case: "truncated", "duplicate-step", "bad-crc", "nan-vanished"
+  std::string
+      code;  ///< stable, kebab-case: "truncated", "duplicate-step", "bad-crc", "nan-vanished"
   std::string message;
-  std::string where;    ///< "file:line" or "file, record n"
+  std::string where;  ///< "file:line" or "file, record n"
 };
 
 /// All metrics that one run left in one or several files.
@@ -55,7 +56,7 @@ struct RunMetrics {
   std::map<std::string, Series> series;  ///< by Series::name
   std::vector<ReadFault> faults;
   std::vector<std::string> sources;  ///< files read, as given
-  std::string format;                ///< "tensorboard", "megatron-log", "json-lines", …; "+"-joined
+  std::string format;  ///< "tensorboard", "megatron-log", "json-lines", …; "+"-joined
   /// Fingerprint of the run's own wall-clock marks (event times, log times): two runs with equal
   /// non-empty marks are one run filed twice.
   std::string wall_clock_marks;
@@ -63,7 +64,8 @@ struct RunMetrics {
 
 /// Reads one file or every metric file below a folder, formats told by content.
 /// When several sources have one metric, the one with the most precise values is used.
-/// `format`: empty, or a format's name to force it. Errors: not_found, io, invalid_input (no known format).
+/// `format`: empty, or a format's name to force it. Errors: not_found, io, invalid_input (no known
+/// format).
 [[nodiscard]] Result<RunMetrics> read_metrics(const std::filesystem::path& path,
                                               const std::string& format = {});
 

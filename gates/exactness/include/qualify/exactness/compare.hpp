@@ -30,7 +30,7 @@ struct FirstDifference {
 struct MetricComparison {
   std::string metric;
   Outcome outcome = Outcome::inconclusive;
-  std::string why;  ///< for inconclusive: "printed with 7 digits; float32 needs 9; …"
+  std::string why;            ///< for inconclusive: "printed with 7 digits; float32 needs 9; …"
   std::size_t compared = 0;   ///< iterations present on both sides
   std::size_t differing = 0;  ///< of them
   std::vector<std::int64_t> only_in_a;
@@ -46,7 +46,7 @@ struct Options {
 
 struct Comparison {
   Outcome outcome = Outcome::inconclusive;
-  std::optional<Level> level;  ///< of the match; only when equal
+  std::optional<Level> level;        ///< of the match; only when equal
   std::vector<std::string> reasons;  ///< why inconclusive, or what limits the match; for people
   std::vector<MetricComparison> metrics;  ///< by name
   std::vector<std::string> excluded;      ///< wall-clock and memory metrics, not compared

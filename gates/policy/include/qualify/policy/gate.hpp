@@ -10,7 +10,8 @@
 #include "qualify/base/json.hpp"
 #include "qualify/exactness/compare.hpp"
 
-/// Gates as a person declares them in qualification.yaml. Format page: docs/formats/qualification.md.
+/// Gates as a person declares them in qualification.yaml. Format page:
+/// docs/formats/qualification.md.
 namespace qualify::policy {
 
 enum class GateKind { repeatability, performance };
@@ -39,7 +40,7 @@ struct Gate {
   std::uint32_t pairs = 1;
   std::string metric = "iteration-time";
   std::string decision = "change-overhead";  ///< named decision policy, DESIGN section 9
-  std::int64_t warmup_steps = 0;  ///< excluded from the start, by calendar, in both arms
+  std::int64_t warmup_steps = 0;             ///< excluded from the start, by calendar, in both arms
 };
 
 /// Every field that a verdict depends on (not the description).

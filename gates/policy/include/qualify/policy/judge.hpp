@@ -21,7 +21,7 @@ struct RunEvidence {
   std::string arm;
   std::string allocation;  ///< job id that ran it: equal ids = one allocation
   bool complete = false;   ///< scheduler state, sentinel and checksums agree on success
-  std::string failure;     ///< when not complete: what happened, "exit code 3", "killed by signal 9"
+  std::string failure;  ///< when not complete: what happened, "exit code 3", "killed by signal 9"
   std::string failure_class;  ///< "workload", "infrastructure", "disagreement"; empty when complete
   evidence::RunMetrics metrics;
 };
@@ -35,10 +35,11 @@ struct PairJudgement {
 
 struct Judgement {
   Verdict verdict = Verdict::inconclusive;
-  std::vector<std::string> reasons;  ///< most important first; never empty
+  std::vector<std::string> reasons;       ///< most important first; never empty
   std::optional<exactness::Level> level;  ///< of a repeatability pass
   std::vector<PairJudgement> pairs;
-  std::vector<std::string> limits;  ///< what the verdict does not say ("same allocation", "E1 only")
+  std::vector<std::string>
+      limits;  ///< what the verdict does not say ("same allocation", "E1 only")
 };
 
 /// Pure: the same evidence and gate give the same judgement on any machine.

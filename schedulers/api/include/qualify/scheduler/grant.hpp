@@ -30,8 +30,8 @@ struct Requirement {
 
 /// One reason for which nothing may start, with the fact behind it.
 struct Fault {
-  std::string code;     ///< stable, kebab-case: "node-unusable", "fingerprint-changed", …
-  std::string message;  ///< "node gpu0132 is IDLE+DRAIN: 'bad NVLink' since 2026-…"
+  std::string code;       ///< stable, kebab-case: "node-unusable", "fingerprint-changed", …
+  std::string message;    ///< "node gpu0132 is IDLE+DRAIN: 'bad NVLink' since 2026-…"
   bool may_pass = false;  ///< waiting may cure it (a node coming back, a start in the future)
 };
 

@@ -8,8 +8,8 @@
 
 namespace qualify::scheduler {
 
-/// A place that runs jobs inside reservations. Backends: local (this machine), slurm (a module loaded
-/// at run time), fake (scripted). tests/conformance holds what all of them must do.
+/// A place that runs jobs inside reservations. Backends: local (this machine), slurm (a module
+/// loaded at run time), fake (scripted). tests/conformance holds what all of them must do.
 ///
 /// Every call may block for a few seconds; none retries. Not thread-safe: one owner.
 /// Errors: unavailable when the scheduler does not answer (the state of the world is then unknown,

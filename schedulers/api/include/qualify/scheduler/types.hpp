@@ -49,8 +49,20 @@ struct Node {
 };
 
 enum class JobState {
-  pending, running, suspended, completing, completed, cancelled, failed, timeout, node_fail,
-  preempted, boot_fail, deadline, out_of_memory, unknown,
+  pending,
+  running,
+  suspended,
+  completing,
+  completed,
+  cancelled,
+  failed,
+  timeout,
+  node_fail,
+  preempted,
+  boot_fail,
+  deadline,
+  out_of_memory,
+  unknown,
 };
 [[nodiscard]] const char* name_of(JobState state);
 /// completed, cancelled, failed, timeout, node_fail, preempted, boot_fail, deadline, out_of_memory.
@@ -62,7 +74,7 @@ struct Job {
   std::string name;
   std::string nonce;  ///< from the comment that submit() wrote; empty for foreign jobs
   JobState state = JobState::unknown;
-  std::string reason;  ///< why pending or why ended, in the scheduler's words
+  std::string reason;                    ///< why pending or why ended, in the scheduler's words
   bool held_by_reservation_end = false;  ///< Slurm's RESV_DEL_HOLD: never release
   std::string reservation;
   std::string partition;
@@ -82,9 +94,9 @@ struct Job {
 struct JobRequest {
   std::string nonce;  ///< unique for ever; becomes name suffix and comment, found again by find()
   std::string name;   ///< for people, "qualify:<gate>:<run>"
-  std::string executable;            ///< absolute path of this `qualify`
-  std::string plan_file;             ///< absolute path of the job plan; on a shared file system
-  std::string folder;                ///< attempt folder, absolute: cwd, stdout.log, stderr.log
+  std::string executable;  ///< absolute path of this `qualify`
+  std::string plan_file;   ///< absolute path of the job plan; on a shared file system
+  std::string folder;      ///< attempt folder, absolute: cwd, stdout.log, stderr.log
   std::map<std::string, std::string> environment;  ///< whole environment of the batch step
   std::uint32_t nodes = 1;
   std::uint32_t tasks_per_node = 1;
