@@ -25,6 +25,7 @@ struct Event {
 
 /// Append-only (triggers refuse UPDATE, DELETE and REPLACE). Event kinds and payloads:
 /// docs/formats/journal.md.
+/// A transaction of the database may hold several appends (and appends of the ledger).
 class Journal {
  public:
   explicit Journal(Database& database) : database_(&database) {}
@@ -39,7 +40,7 @@ class Journal {
   /// Names of qualifications of a gate, oldest first; of all gates when empty.
   [[nodiscard]] Result<std::vector<std::string>> qualifications(const std::string& gate = {}) const;
   /// Registers "<gate>-<n>" with the next n, the plan and policy digest and appends `plan.created`,
-  /// in one transaction. Returns the name.
+  /// in one transaction. Returns the name. Payload: {bundle, gate, policy, plan}.
   [[nodiscard]] Result<std::string> start_qualification(Time time, const std::string& gate,
                                                         const Digest& bundle, const Digest& policy,
                                                         const Json& plan);

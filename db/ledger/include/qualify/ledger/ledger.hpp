@@ -13,6 +13,8 @@ namespace qualify::ledger {
 /// What a record states.
 enum class RecordKind { certificate, grant, revocation };
 [[nodiscard]] const char* name_of(RecordKind kind);
+/// Errors: invalid_input.
+[[nodiscard]] Result<RecordKind> parse_record_kind(const std::string& text);
 
 /// One signed statement, append-only.
 struct Record {
@@ -31,11 +33,14 @@ class Ledger {
  public:
   explicit Ledger(journal::Database& database) : database_(&database) {}
 
-  /// Signs `statement` (in-toto Statement, canonical bytes) and appends it. Durable when it
-  /// returns.
+  /// Signs `statement` (in-toto Statement v1) and appends it. What the record is about is signed
+  /// too: `predicate.record` = {bundle, gate, kind, time} is put into the statement first.
+  /// Durable when it returns, or with the transaction that it is called in.
+  /// Errors: invalid_input (no such statement, or it has a predicate.record), busy, io, no_space.
   [[nodiscard]] Result<Record> append(const Signer& signer, RecordKind kind,
                                       const std::string& gate, const Digest& bundle, Time time,
                                       const Json& statement);
+  /// In log order. Errors: integrity, io.
   [[nodiscard]] Result<std::vector<Record>> records(std::optional<RecordKind> kind = {},
                                                     const std::string& gate = {}) const;
   /// By id or unique prefix (>= 6 hex). Errors: not_found, invalid_input (ambiguous).
@@ -45,7 +50,8 @@ class Ledger {
   journal::Database* database_;
 };
 
-/// Signature, payload digest and id of one record agree. Errors: integrity.
+/// Signature, payload digest, id and every column of one record agree, and the payload has its
+/// canonical form. Says nothing about whether the key is one to trust. Errors: integrity.
 [[nodiscard]] Result<void> verify_record(const Record& record);
 
 }  // namespace qualify::ledger

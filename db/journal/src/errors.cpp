@@ -1,0 +1,60 @@
+#include "errors.hpp"
+
+#include <sqlite3.h>
+
+#include <cerrno>
+#include <string_view>
+
+namespace qualify::journal {
+
+namespace {
+
+/// Triggers say which kind of refusal it is by the beginning of their message.
+Errc code_of_constraint(int extended, std::string_view text) {
+  if (extended == SQLITE_CONSTRAINT_TRIGGER) {
+    return text.starts_with("exists: ") ? Errc::already_exists : Errc::refused;
+  }
+  if (extended == SQLITE_CONSTRAINT_UNIQUE || extended == SQLITE_CONSTRAINT_PRIMARYKEY ||
+      extended == SQLITE_CONSTRAINT_ROWID) {
+    return Errc::already_exists;
+  }
+  if (extended == SQLITE_CONSTRAINT_FOREIGNKEY) return Errc::not_found;
+  return Errc::invalid_input;
+}
+
+}  // namespace
+
+Unexpected fail_sqlite(sqlite3* db, int code, std::string what, const std::string& context) {
+  const int extended = db != nullptr ? sqlite3_extended_errcode(db) : code;
+  const std::string text = db != nullptr ? sqlite3_errmsg(db) : sqlite3_errstr(code);
+  const int system_error = db != nullptr ? sqlite3_system_errno(db) : 0;
+  std::string message = std::move(what) + ": " + text;
+  switch (code & 0xFF) {
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+      return fail(Errc::busy, std::move(message), context,
+                  "another qualify is writing; try again when it is done");
+    case SQLITE_CONSTRAINT:
+      return fail(code_of_constraint(extended, text), std::move(message), context);
+    case SQLITE_FULL:
+      return fail(Errc::no_space, std::move(message), context, "make room on that disk");
+    case SQLITE_CORRUPT:
+    case SQLITE_NOTADB:
+      return fail(Errc::integrity, std::move(message), context,
+                  "the database is damaged or is none; look with: qualify doctor");
+    case SQLITE_READONLY:
+    case SQLITE_CANTOPEN:
+    case SQLITE_PERM:
+      return fail(Errc::io, std::move(message), context,
+                  "the file and its folder must be writable by you");
+    case SQLITE_IOERR:
+      if (system_error == ENOSPC || system_error == EDQUOT) {
+        return fail(Errc::no_space, std::move(message), context, "make room on that disk");
+      }
+      return fail(Errc::io, std::move(message), context);
+    default:
+      return fail(Errc::internal, std::move(message), context);
+  }
+}
+
+}  // namespace qualify::journal

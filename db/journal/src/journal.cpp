@@ -1,0 +1,112 @@
+#include "qualify/journal/journal.hpp"
+
+#include <nlohmann/json.hpp>
+
+namespace qualify::journal {
+
+namespace {
+
+constexpr const char* kPlanCreated = "plan.created";
+
+Time time_from(std::int64_t microseconds) {
+  return Time(Duration(microseconds));
+}
+
+Event event_from(const Statement& row) {
+  Event event;
+  event.sequence = row.number(0);
+  event.time = time_from(row.number(1));
+  event.qualification = row.text(2);
+  event.run = row.text(3);
+  event.attempt = static_cast<int>(row.number(4));
+  event.kind = row.text(5);
+  event.payload = row.text(6);
+  return event;
+}
+
+}  // namespace
+
+Result<Event> Journal::append(Time time, const std::string& qualification, const std::string& run,
+                              int attempt, const std::string& kind, const Json& payload) {
+  auto bytes = canonical_json(payload);
+  if (!bytes) return tl::unexpected(bytes.error());
+  auto insert = database_->prepare(
+      "INSERT INTO event (time, qualification, run, attempt, kind, payload) "
+      "VALUES (?1, ?2, ?3, ?4, ?5, ?6) RETURNING sequence");
+  if (!insert) return tl::unexpected(insert.error());
+  insert->bind(1, time.time_since_epoch().count()).bind(3, run).bind(4, attempt);
+  insert->bind(5, kind).bind(6, *bytes);
+  if (qualification.empty()) {
+    insert->bind_null(2);
+  } else {
+    insert->bind(2, qualification);
+  }
+  auto row = insert->step();
+  if (!row) return tl::unexpected(row.error());
+  const std::int64_t sequence = insert->number(0);
+  // Outside a transaction the commit happens with this last step.
+  if (auto done = insert->step(); !done) return tl::unexpected(done.error());
+  return Event{sequence, time, qualification, run, attempt, kind, std::move(*bytes)};
+}
+
+Result<std::vector<Event>> Journal::events(const std::string& qualification) const {
+  const std::string columns =
+      "SELECT sequence, time, qualification, run, attempt, kind, payload FROM event ";
+  auto select = database_->prepare(columns + (qualification.empty()
+                                                  ? "ORDER BY sequence"
+                                                  : "WHERE qualification = ?1 ORDER BY sequence"));
+  if (!select) return tl::unexpected(select.error());
+  if (!qualification.empty()) select->bind(1, qualification);
+  std::vector<Event> events;
+  for (;;) {
+    auto row = select->step();
+    if (!row) return tl::unexpected(row.error());
+    if (!*row) return events;
+    events.push_back(event_from(*select));
+  }
+}
+
+Result<std::vector<std::string>> Journal::qualifications(const std::string& gate) const {
+  auto select =
+      database_->prepare(gate.empty() ? "SELECT name FROM qualification ORDER BY id"
+                                      : "SELECT name FROM qualification WHERE gate = ?1 ORDER BY "
+                                        "id");
+  if (!select) return tl::unexpected(select.error());
+  if (!gate.empty()) select->bind(1, gate);
+  std::vector<std::string> names;
+  for (;;) {
+    auto row = select->step();
+    if (!row) return tl::unexpected(row.error());
+    if (!*row) return names;
+    names.push_back(select->text(0));
+  }
+}
+
+Result<std::string> Journal::start_qualification(Time time, const std::string& gate,
+                                                 const Digest& bundle, const Digest& policy,
+                                                 const Json& plan) {
+  std::string name;
+  auto done = database_->transaction([&]() -> Result<void> {
+    auto insert = database_->prepare(
+        "INSERT INTO qualification (name, gate, number, bundle, policy, started) "
+        "SELECT ?1 || '-' || n, ?1, n, ?2, ?3, ?4 FROM "
+        "(SELECT COALESCE(MAX(number), 0) + 1 AS n FROM qualification WHERE gate = ?1) "
+        "RETURNING name");
+    if (!insert) return tl::unexpected(insert.error());
+    insert->bind(1, gate).bind(2, bundle.str()).bind(3, policy.str());
+    insert->bind(4, time.time_since_epoch().count());
+    auto row = insert->step();
+    if (!row) return tl::unexpected(row.error());
+    name = insert->text(0);
+    if (auto end = insert->step(); !end) return tl::unexpected(end.error());
+    auto event = append(
+        time, name, {}, 0, kPlanCreated,
+        {{"bundle", bundle.str()}, {"gate", gate}, {"policy", policy.str()}, {"plan", plan}});
+    if (!event) return tl::unexpected(event.error());
+    return {};
+  });
+  if (!done) return tl::unexpected(done.error());
+  return name;
+}
+
+}  // namespace qualify::journal

@@ -1,0 +1,202 @@
+#include <fcntl.h>
+#include <openssl/core_names.h>
+#include <openssl/ec.h>
+#include <openssl/pem.h>
+#include <openssl/x509.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+
+#include "openssl.hpp"
+#include "qualify/base/files.hpp"
+#include "qualify/ledger/signer.hpp"
+
+namespace qualify::ledger {
+
+namespace {
+
+constexpr std::size_t kMaxKeyFile = 64U << 10U;  // bytes
+
+class KeySigner final : public Signer {
+ public:
+  KeySigner(Key key, PublicKey public_key)
+      : key_(std::move(key)), public_key_(std::move(public_key)) {}
+
+  [[nodiscard]] const PublicKey& public_key() const override { return public_key_; }
+
+  [[nodiscard]] Result<std::string> sign(std::string_view message) const override {
+    const DigestContext context(EVP_MD_CTX_new());
+    const auto* bytes = reinterpret_cast<const unsigned char*>(message.data());
+    std::size_t size = 0;
+    if (EVP_DigestSignInit(context.get(), nullptr, EVP_sha256(), nullptr, key_.get()) != 1 ||
+        EVP_DigestSign(context.get(), nullptr, &size, bytes, message.size()) != 1) {
+      return fail(Errc::internal, "cannot sign: " + openssl_reason());
+    }
+    std::string signature(size, '\0');
+    if (EVP_DigestSign(context.get(), reinterpret_cast<unsigned char*>(signature.data()), &size,
+                       bytes, message.size()) != 1) {
+      return fail(Errc::internal, "cannot sign: " + openssl_reason());
+    }
+    signature.resize(size);  // DER: shorter when r or s has leading zeros
+    return signature;
+  }
+
+ private:
+  Key key_;
+  PublicKey public_key_;
+};
+
+Result<std::unique_ptr<Signer>> signer_of(Key key) {
+  unsigned char* der = nullptr;
+  // Named curve and uncompressed point, however the file spelled them: PublicKey takes nothing
+  // else.
+  EVP_PKEY_set_utf8_string_param(key.get(), OSSL_PKEY_PARAM_EC_POINT_CONVERSION_FORMAT,
+                                 "uncompressed");
+  const int size = i2d_PUBKEY(key.get(), &der);
+  if (size <= 0) return fail(Errc::invalid_input, "not a usable key: " + openssl_reason());
+  const std::string bytes(reinterpret_cast<char*>(der), static_cast<std::size_t>(size));
+  OPENSSL_free(der);
+  auto public_key = PublicKey::parse_der(bytes);
+  if (!public_key) return tl::unexpected(public_key.error());
+  return std::make_unique<KeySigner>(std::move(key), std::move(*public_key));
+}
+
+/// Key material that is wiped when it goes.
+class SecretBio {
+ public:
+  SecretBio() : bio_(BIO_new(BIO_s_secmem())) {}
+  [[nodiscard]] BIO* get() const { return bio_.get(); }
+  [[nodiscard]] std::string_view view() const {
+    char* data = nullptr;
+    const long size = BIO_get_mem_data(bio_.get(), &data);
+    return {data, static_cast<std::size_t>(size)};
+  }
+
+ private:
+  Bio bio_;
+};
+
+/// Writes a file that nobody else can read at any moment, under a name that must not exist yet.
+Result<void> write_new_secret(const fs::path& file, std::string_view content) {
+  const fs::path folder = file.has_parent_path() ? file.parent_path() : fs::path(".");
+  std::string temporary = (folder / ("." + file.filename().string() + ".XXXXXX")).string();
+  const Fd fd(::mkostemp(temporary.data(), O_CLOEXEC));  // mode 0600
+  if (!fd.valid()) return fail_errno(errno, "cannot create a file in", folder.string());
+  const auto undo = [&](Result<void> why) {
+    ::unlink(temporary.c_str());
+    return why;
+  };
+  if (auto done = write_all(fd.get(), std::as_bytes(std::span(content)), file); !done) {
+    return undo(done);
+  }
+  if (::fsync(fd.get()) != 0) return undo(fail_errno(errno, "cannot write", file.string()));
+  // link() fails where rename() would replace.
+  if (::link(temporary.c_str(), file.c_str()) != 0) {
+    const int error = errno;
+    if (error == EEXIST) {
+      return undo(fail(Errc::already_exists, "a key is there already", file.string(),
+                       "keys are never replaced; choose another name"));
+    }
+    return undo(fail_errno(error, "cannot create", file.string()));
+  }
+  ::unlink(temporary.c_str());
+  return sync_folder(folder);
+}
+
+struct Passphrase {
+  const AskPassphrase* ask;
+  const fs::path* file;
+  bool wanted = false;
+  std::string given;
+  std::string why_not;
+  ~Passphrase() { OPENSSL_cleanse(given.data(), given.size()); }
+};
+
+extern "C" int give_passphrase(char* buffer, int size, int /*writing*/, void* data) {
+  auto& passphrase = *static_cast<Passphrase*>(data);
+  passphrase.wanted = true;
+  if (!*passphrase.ask) return -1;
+  auto given = (*passphrase.ask)(*passphrase.file);
+  if (!given) {
+    passphrase.why_not = given.error().message;
+    return -1;
+  }
+  passphrase.given = std::move(*given);
+  if (passphrase.given.size() > static_cast<std::size_t>(size)) return -1;
+  passphrase.given.copy(buffer, passphrase.given.size());
+  return static_cast<int>(passphrase.given.size());
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Signer>> create_key(const std::filesystem::path& file,
+                                           const std::string& passphrase) {
+  const fs::path public_file = file.string() + ".pub";
+  for (const fs::path& there : {file, public_file}) {
+    if (fs::exists(there)) {
+      return fail(Errc::already_exists, "a key is there already", there.string(),
+                  "keys are never replaced; choose another name");
+    }
+  }
+  Key key(EVP_EC_gen("P-256"));
+  if (!key) return fail(Errc::internal, "cannot make a key: " + openssl_reason());
+  const SecretBio pem;
+  const bool written = PEM_write_bio_PKCS8PrivateKey(
+                           pem.get(), key.get(), passphrase.empty() ? nullptr : EVP_aes_256_cbc(),
+                           passphrase.empty() ? nullptr : passphrase.c_str(),
+                           static_cast<int>(passphrase.size()), nullptr, nullptr) == 1;
+  if (!written) return fail(Errc::internal, "cannot write a key: " + openssl_reason());
+  auto signer = signer_of(std::move(key));
+  if (!signer) return signer;
+  if (auto done = write_new_secret(file, pem.view()); !done) return tl::unexpected(done.error());
+  if (auto done = write_file_atomic(public_file, (*signer)->public_key().pem()); !done) {
+    return tl::unexpected(done.error());
+  }
+  return signer;
+}
+
+Result<std::unique_ptr<Signer>> load_key(const std::filesystem::path& file,
+                                         const AskPassphrase& ask) {
+  const auto fd = open_read(file);
+  if (!fd) return tl::unexpected(fd.error());
+  struct stat status {};
+  // The opened file is what is looked at, not its name again.
+  if (::fstat(fd->get(), &status) != 0) return fail_errno(errno, "cannot read", file.string());
+  if (!S_ISREG(status.st_mode)) {
+    return fail(Errc::refused, "a key must be a regular file", file.string());
+  }
+  if ((status.st_mode & 077U) != 0) {
+    return fail(Errc::refused, "others may read or write this private key", file.string(),
+                "chmod 600 " + file.string() + ", and make a new one if it may have been copied");
+  }
+  if (static_cast<std::size_t>(status.st_size) > kMaxKeyFile) {
+    return fail(Errc::invalid_input, "too large for a key", file.string());
+  }
+  const Bio bio(BIO_new_fd(fd->get(), BIO_NOCLOSE));
+  Passphrase passphrase{&ask, &file, false, {}, {}};
+  Key key(PEM_read_bio_PrivateKey(bio.get(), nullptr, give_passphrase, &passphrase));
+  if (!key) {
+    const std::string reason = openssl_reason();
+    if (passphrase.wanted && passphrase.given.empty()) {
+      return fail(Errc::invalid_input,
+                  "the key is encrypted and no passphrase was given" +
+                      (passphrase.why_not.empty() ? "" : ": " + passphrase.why_not),
+                  file.string());
+    }
+    if (passphrase.wanted) {
+      return fail(Errc::invalid_input, "wrong passphrase, or a damaged key", file.string());
+    }
+    return fail(Errc::invalid_input, "not a PEM private key: " + reason, file.string());
+  }
+  auto signer = signer_of(std::move(key));
+  if (!signer) {
+    Error error = signer.error();
+    error.context = file.string();
+    return tl::unexpected(std::move(error));
+  }
+  return signer;
+}
+
+}  // namespace qualify::ledger
