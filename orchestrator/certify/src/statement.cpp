@@ -1,0 +1,158 @@
+#include "qualify/certify/statement.hpp"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+namespace qualify::certify {
+
+namespace {
+
+constexpr const char* kStatementType = "https://in-toto.io/Statement/v1";
+constexpr int kSchemaVersion = 1;
+
+Json resource(const std::string& name, const Digest& digest) {
+  return {{"name", name}, {"digest", {{"sha256", digest.hex()}}}};
+}
+
+const RunCitation* cited(const GateResult& result, const std::string& run) {
+  const auto found = std::find_if(result.runs.begin(), result.runs.end(),
+                                  [&](const RunCitation& each) { return each.run == run; });
+  return found == result.runs.end() ? nullptr : &*found;
+}
+
+Result<void> must_be_certifiable(const GateResult& result) {
+  const std::string where = "gate " + result.gate.name;
+  const auto& judgement = result.judgement;
+  if (judgement.verdict != policy::Verdict::pass) {
+    return fail(Errc::refused,
+                std::string("no certificate for the verdict ") + name_of(judgement.verdict), where,
+                "only a pass is certified");
+  }
+  if (result.bundle_dirty) {
+    return fail(
+        Errc::refused,
+        "no certificate for a dirty bundle (sealed with --allow-dirty): nobody can say what "
+        "it holds",
+        where, "commit the changes, seal again, and run the gate on that bundle");
+  }
+  if (result.runs.empty()) return fail(Errc::invalid_input, "a pass without runs", where);
+  for (const RunCitation& run : result.runs) {
+    if (run.evidence == Digest()) {
+      return fail(Errc::invalid_input, "run " + run.run + " has no evidence", where);
+    }
+  }
+  if (result.gate.kind == policy::GateKind::repeatability && !judgement.level) {
+    return fail(Errc::invalid_input, "a repeatability pass without a strength level", where);
+  }
+  for (const policy::PairJudgement& pair : judgement.pairs) {
+    for (const std::string& run : {pair.run_a, pair.run_b}) {
+      if (cited(result, run) == nullptr) {
+        return fail(Errc::invalid_input, "the judgement rests on run " + run + ", not cited",
+                    where);
+      }
+    }
+  }
+  return {};
+}
+
+Json topology_json(const spec::Topology& topology) {
+  return {{"nodes", topology.nodes},
+          {"gpus_per_node", topology.gpus_per_node},
+          {"tensor_parallel", topology.tensor_parallel},
+          {"pipeline_parallel", topology.pipeline_parallel},
+          {"expert_parallel", topology.expert_parallel},
+          {"context_parallel", topology.context_parallel},
+          {"data_parallel", topology.data_parallel}};
+}
+
+Json runs_json(const std::vector<RunCitation>& runs) {
+  Json list = Json::array();
+  for (const RunCitation& run : runs) {
+    list.push_back({{"run", run.run},
+                    {"arm", run.arm},
+                    {"attempt", run.attempt},
+                    {"evidence", run.evidence.str()},
+                    {"job", run.job_id},
+                    {"nodes", run.nodes}});
+  }
+  return list;
+}
+
+Json pairs_json(const std::vector<policy::PairJudgement>& pairs) {
+  Json list = Json::array();
+  for (const policy::PairJudgement& pair : pairs) {
+    Json each = {{"run_a", pair.run_a}, {"run_b", pair.run_b}};
+    if (pair.step_time_ratio) each["step_time_ratio"] = *pair.step_time_ratio;
+    if (pair.comparison) {
+      Json metrics = Json::array();
+      for (const auto& metric : pair.comparison->metrics) metrics.push_back(metric.metric);
+      each["metrics"] = std::move(metrics);
+    }
+    list.push_back(std::move(each));
+  }
+  return list;
+}
+
+/// What the test-result predicate calls tests: the pairs that were compared.
+struct Tests {
+  Json passed = Json::array();
+  Json warned = Json::array();
+};
+
+Tests tests_of(const GateResult& result) {
+  Tests tests;
+  for (const policy::PairJudgement& pair : result.judgement.pairs) {
+    const RunCitation& a = *cited(result, pair.run_a);
+    const RunCitation& b = *cited(result, pair.run_b);
+    // Performance pairs share an allocation on purpose; for repeatability it is weaker evidence.
+    const bool weaker = result.gate.kind == policy::GateKind::repeatability && a.job_id == b.job_id;
+    (weaker ? tests.warned : tests.passed)
+        .push_back(result.gate.name + ": " + pair.run_a + " and " + pair.run_b);
+  }
+  if (result.judgement.pairs.empty()) tests.passed.push_back(result.gate.name);
+  return tests;
+}
+
+}  // namespace
+
+Result<Json> gate_statement(const GateResult& result) {
+  if (auto fit = must_be_certifiable(result); !fit) return tl::unexpected(fit.error());
+  const policy::Judgement& judgement = result.judgement;
+  Tests tests = tests_of(result);
+
+  Json configuration = Json::array();
+  configuration.push_back(resource("policy", policy_digest(result.gate)));
+  configuration.push_back(resource("plan", result.plan_digest));
+  for (const RunCitation& run : result.runs) {
+    configuration.push_back(resource("evidence/" + run.run, run.evidence));
+  }
+
+  Json own = {
+      {"schema_version", kSchemaVersion},
+      {"gate", result.gate.name},
+      {"policy", {{"digest", policy_digest(result.gate).str()}, {"gate", to_json(result.gate)}}},
+      {"plan", result.plan_digest.str()},
+      {"qualification", result.qualification},
+      {"verdict", name_of(judgement.verdict)},
+      {"reasons", judgement.reasons},
+      {"level", judgement.level ? Json(name_of(*judgement.level)) : Json(nullptr)},
+      {"limits", judgement.limits},
+      {"scope", {{"recipe", name_of(result.recipe)}, {"topology", topology_json(result.topology)}}},
+      {"scheduler", result.scheduler},
+      {"evidence", runs_json(result.runs)},
+      {"pairs", pairs_json(judgement.pairs)}};
+
+  const bool warned = !tests.warned.empty();
+  return Json{{"_type", kStatementType},
+              {"subject", Json::array({resource(result.bundle_name, result.bundle_digest)})},
+              {"predicateType", kTestResultPredicate},
+              {"predicate",
+               {{"result", warned ? "WARNED" : "PASSED"},
+                {"configuration", std::move(configuration)},
+                {"passedTests", std::move(tests.passed)},
+                {"warnedTests", std::move(tests.warned)},
+                {"failedTests", Json::array()},
+                {"qualify", std::move(own)}}}};
+}
+
+}  // namespace qualify::certify
