@@ -14,7 +14,9 @@ function(qualify_library name)
     PUBLIC ${ARG_DEPS}
     PRIVATE qualify_warnings ${ARG_PRIVATE_DEPS})
   target_link_libraries(${target} PUBLIC qualify_settings)
-  set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON)
+  set_target_properties(${target} PROPERTIES
+    POSITION_INDEPENDENT_CODE ON
+    VERIFY_INTERFACE_HEADER_SETS ON) # lint.headers_stand_alone: each header compiles by itself
 endfunction()
 
 # qualify_test(NAME SOURCES a_test.cpp… DEPS target… [LABELS l…] [TIMEOUT s] [SERIAL])
