@@ -50,7 +50,7 @@ std::string without_layout(const std::string& text) {
 TEST(Database, MigrationsLeadToTheWrittenSchema) {
   const TempFolder folder;
   const auto opened = Database::open(folder / "migrated.db");
-    ASSERT_TRUE(opened) << opened.error().describe();
+  ASSERT_TRUE(opened) << opened.error().describe();
   const auto written = read_file(SCHEMA_FILE).value();
   EXPECT_EQ(sqlite3_tool(folder / "written.db", without_layout(written)), "");
   // The text of a statement keeps its comments in the schema table: compare without them, object by
