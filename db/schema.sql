@@ -91,4 +91,36 @@ CREATE TRIGGER record_no_gap BEFORE INSERT ON record
 WHEN NEW.position <> (SELECT COALESCE(MAX(position) + 1, 0) FROM record)
 BEGIN SELECT RAISE(ABORT, 'append-only: a record goes to the end of the log'); END;
 
-PRAGMA user_version = 2;
+CREATE TABLE tree_node (
+  level    INTEGER NOT NULL CHECK (level BETWEEN 0 AND 62),
+  position INTEGER NOT NULL CHECK (position >= 0),
+  hash     BLOB NOT NULL CHECK (length(hash) = 32),
+  PRIMARY KEY (level, position)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE checkpoint (
+  id     INTEGER PRIMARY KEY,
+  origin TEXT NOT NULL,
+  size   INTEGER NOT NULL CHECK (size >= 0),
+  root   BLOB NOT NULL CHECK (length(root) = 32),
+  time   INTEGER NOT NULL,
+  note   TEXT NOT NULL UNIQUE
+) STRICT;
+
+CREATE TRIGGER tree_node_no_update BEFORE UPDATE ON tree_node
+BEGIN SELECT RAISE(ABORT, 'append-only: a node of the log cannot be changed'); END;
+CREATE TRIGGER tree_node_no_delete BEFORE DELETE ON tree_node
+BEGIN SELECT RAISE(ABORT, 'append-only: a node of the log cannot be removed'); END;
+CREATE TRIGGER tree_node_no_replace BEFORE INSERT ON tree_node
+WHEN EXISTS (SELECT 1 FROM tree_node WHERE level = NEW.level AND position = NEW.position)
+BEGIN SELECT RAISE(ABORT, 'exists: this node of the log'); END;
+
+CREATE TRIGGER checkpoint_no_update BEFORE UPDATE ON checkpoint
+BEGIN SELECT RAISE(ABORT, 'append-only: a checkpoint cannot be changed'); END;
+CREATE TRIGGER checkpoint_no_delete BEFORE DELETE ON checkpoint
+BEGIN SELECT RAISE(ABORT, 'append-only: a checkpoint cannot be removed'); END;
+CREATE TRIGGER checkpoint_no_replace BEFORE INSERT ON checkpoint
+WHEN EXISTS (SELECT 1 FROM checkpoint WHERE id = NEW.id OR note = NEW.note)
+BEGIN SELECT RAISE(ABORT, 'exists: this checkpoint'); END;
+
+PRAGMA user_version = 3;

@@ -1,23 +1,14 @@
-#include <fcntl.h>
 #include <openssl/core_names.h>
 #include <openssl/ec.h>
 #include <openssl/pem.h>
 #include <openssl/x509.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include <cerrno>
-#include <cstdlib>
-
-#include "openssl.hpp"
 #include "qualify/base/files.hpp"
 #include "qualify/ledger/signer.hpp"
+#include "secret_file.hpp"
 
 namespace qualify::ledger {
 
 namespace {
-
-constexpr std::size_t kMaxKeyFile = 64U << 10U;  // bytes
 
 class KeySigner final : public Signer {
  public:
@@ -61,48 +52,6 @@ Result<std::unique_ptr<Signer>> signer_of(Key key) {
   auto public_key = PublicKey::parse_der(bytes);
   if (!public_key) return tl::unexpected(public_key.error());
   return std::make_unique<KeySigner>(std::move(key), std::move(*public_key));
-}
-
-/// Key material that is wiped when it goes.
-class SecretBio {
- public:
-  SecretBio() : bio_(BIO_new(BIO_s_secmem())) {}
-  [[nodiscard]] BIO* get() const { return bio_.get(); }
-  [[nodiscard]] std::string_view view() const {
-    char* data = nullptr;
-    const long size = BIO_get_mem_data(bio_.get(), &data);
-    return {data, static_cast<std::size_t>(size)};
-  }
-
- private:
-  Bio bio_;
-};
-
-/// Writes a file that nobody else can read at any moment, under a name that must not exist yet.
-Result<void> write_new_secret(const fs::path& file, std::string_view content) {
-  const fs::path folder = file.has_parent_path() ? file.parent_path() : fs::path(".");
-  std::string temporary = (folder / ("." + file.filename().string() + ".XXXXXX")).string();
-  const Fd fd(::mkostemp(temporary.data(), O_CLOEXEC));  // mode 0600
-  if (!fd.valid()) return fail_errno(errno, "cannot create a file in", folder.string());
-  const auto undo = [&](Result<void> why) {
-    ::unlink(temporary.c_str());
-    return why;
-  };
-  if (auto done = write_all(fd.get(), std::as_bytes(std::span(content)), file); !done) {
-    return undo(done);
-  }
-  if (::fsync(fd.get()) != 0) return undo(fail_errno(errno, "cannot write", file.string()));
-  // link() fails where rename() would replace.
-  if (::link(temporary.c_str(), file.c_str()) != 0) {
-    const int error = errno;
-    if (error == EEXIST) {
-      return undo(fail(Errc::already_exists, "a key is there already", file.string(),
-                       "keys are never replaced; choose another name"));
-    }
-    return undo(fail_errno(error, "cannot create", file.string()));
-  }
-  ::unlink(temporary.c_str());
-  return sync_folder(folder);
 }
 
 struct Passphrase {
@@ -159,21 +108,8 @@ Result<std::unique_ptr<Signer>> create_key(const std::filesystem::path& file,
 
 Result<std::unique_ptr<Signer>> load_key(const std::filesystem::path& file,
                                          const AskPassphrase& ask) {
-  const auto fd = open_read(file);
+  const auto fd = open_secret(file);
   if (!fd) return tl::unexpected(fd.error());
-  struct stat status {};
-  // The opened file is what is looked at, not its name again.
-  if (::fstat(fd->get(), &status) != 0) return fail_errno(errno, "cannot read", file.string());
-  if (!S_ISREG(status.st_mode)) {
-    return fail(Errc::refused, "a key must be a regular file", file.string());
-  }
-  if ((status.st_mode & 077U) != 0) {
-    return fail(Errc::refused, "others may read or write this private key", file.string(),
-                "chmod 600 " + file.string() + ", and make a new one if it may have been copied");
-  }
-  if (static_cast<std::size_t>(status.st_size) > kMaxKeyFile) {
-    return fail(Errc::invalid_input, "too large for a key", file.string());
-  }
   const Bio bio(BIO_new_fd(fd->get(), BIO_NOCLOSE));
   Passphrase passphrase{&ask, &file, false, {}, {}};
   Key key(PEM_read_bio_PrivateKey(bio.get(), nullptr, give_passphrase, &passphrase));

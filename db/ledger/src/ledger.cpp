@@ -3,6 +3,8 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
+#include "qualify/ledger/log.hpp"
+
 namespace qualify::ledger {
 
 namespace {
@@ -127,7 +129,7 @@ Result<Record> Ledger::append(const Signer& signer, RecordKind kind, const std::
   record.public_key_pem = signer.public_key().pem();
   // What comes out must be what verify_record takes: a statement that speaks of another bundle than
   // its record is stopped here.
-  if (auto consistent = verify_record(record); !consistent) {
+  if (auto consistent = verify_record(record, signer.public_key()); !consistent) {
     return fail(Errc::invalid_input, consistent.error().message);
   }
 
@@ -151,7 +153,7 @@ Result<Record> Ledger::append(const Signer& signer, RecordKind kind, const std::
     if (!row) return tl::unexpected(row.error());
     record.index = insert->number(0);
     if (auto end = insert->step(); !end) return tl::unexpected(end.error());
-    return {};
+    return Log(*database_).extend();
   });
   if (!done) return tl::unexpected(done.error());
   return record;
@@ -167,6 +169,17 @@ Result<std::vector<Record>> Ledger::records(std::optional<RecordKind> kind,
   if (kind) select->bind(1, name_of(*kind));
   if (!gate.empty()) select->bind(2, gate);
   return all_of(*select);
+}
+
+Result<void> Ledger::for_each(const Visit& visit) const {
+  auto select = database_->prepare(std::string(kSelect) + "ORDER BY position");
+  if (!select) return tl::unexpected(select.error());
+  for (;;) {
+    auto row = select->step();
+    if (!row) return tl::unexpected(row.error());
+    if (!*row) return {};
+    visit(select->number(0), record_from(*select));
+  }
 }
 
 Result<Record> Ledger::find(const std::string& id) const {
@@ -194,6 +207,14 @@ Result<Record> Ledger::find(const std::string& id) const {
 }
 
 Result<void> verify_record(const Record& record) {
+  const auto key = PublicKey::parse_pem(record.public_key_pem);
+  if (!key) {
+    return fail(Errc::integrity, key.error().message, "record " + std::to_string(record.index));
+  }
+  return verify_record(record, *key);
+}
+
+Result<void> verify_record(const Record& record, const PublicKey& key) {
   const auto wrong = [&](const std::string& what) {
     return fail(Errc::integrity, what,
                 "record " + std::to_string(record.index) + " (" + record.id.substr(0, 12) + ")");
@@ -205,9 +226,7 @@ Result<void> verify_record(const Record& record) {
   if (sha256(envelope.payload).hex() != record.id) {
     return wrong("its content is not what its id names");
   }
-  const auto key = PublicKey::parse_pem(record.public_key_pem);
-  if (!key) return wrong(key.error().message);
-  if (auto good = verify_envelope(envelope, *key); !good) return wrong(good.error().message);
+  if (auto good = verify_envelope(envelope, key); !good) return wrong(good.error().message);
 
   const auto statement = parse_json(envelope.payload, "statement");
   if (!statement) return wrong(statement.error().message);

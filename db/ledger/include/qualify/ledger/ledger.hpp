@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -28,7 +29,8 @@ struct Record {
   std::string public_key_pem;
 };
 
-/// Signed records in SQLite, append-only by trigger. Later grown into the RFC 6962 log.
+/// Signed records in SQLite, append-only by trigger; every append is also a leaf of the RFC 6962
+/// log (log.hpp).
 class Ledger {
  public:
   explicit Ledger(journal::Database& database) : database_(&database) {}
@@ -43,6 +45,10 @@ class Ledger {
   /// In log order. Errors: integrity, io.
   [[nodiscard]] Result<std::vector<Record>> records(std::optional<RecordKind> kind = {},
                                                     const std::string& gate = {}) const;
+  /// Every record in log order, one at a time; a row that is no record is handed over as the error
+  /// that it is. Errors: io.
+  using Visit = std::function<void(std::int64_t position, Result<Record> record)>;
+  [[nodiscard]] Result<void> for_each(const Visit& visit) const;
   /// By id or unique prefix (>= 6 hex). Errors: not_found, invalid_input (ambiguous).
   [[nodiscard]] Result<Record> find(const std::string& id) const;
 
@@ -53,5 +59,7 @@ class Ledger {
 /// Signature, payload digest, id and every column of one record agree, and the payload has its
 /// canonical form. Says nothing about whether the key is one to trust. Errors: integrity.
 [[nodiscard]] Result<void> verify_record(const Record& record);
+/// The same with the key of record.public_key_pem parsed already.
+[[nodiscard]] Result<void> verify_record(const Record& record, const PublicKey& key);
 
 }  // namespace qualify::ledger
