@@ -19,6 +19,7 @@ enum class Verdict { pass, fail, inconclusive, needs_decision, blocked };
 struct RunEvidence {
   std::string run;  ///< planned run id
   std::string arm;
+  std::uint32_t pair = 0;  ///< performance: the pair it belongs to, from 1
   std::string allocation;  ///< job id that ran it: equal ids = one allocation
   bool complete = false;   ///< scheduler state, sentinel and checksums agree on success
   std::string failure;  ///< when not complete: what happened, "exit code 3", "killed by signal 9"

@@ -1,0 +1,182 @@
+#include "qualify/policy/judge.hpp"
+
+#include <array>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "performance.hpp"
+
+namespace qualify::policy {
+
+namespace {
+
+constexpr std::array kVerdicts = {"pass", "fail", "inconclusive", "needs-decision", "blocked"};
+
+/// First iteration at which a required metric is NaN or infinite; a run that went wrong that way is
+/// a workload failure, however equal its twin is.
+std::optional<std::string> not_finite(const Gate& gate, const RunEvidence& run) {
+  for (const std::string& metric : gate.required_metrics) {
+    const auto found = run.metrics.series.find(metric);
+    if (found == run.metrics.series.end()) continue;
+    for (const auto& [iteration, scalar] : found->second.values) {
+      if (!std::isfinite(scalar.value())) {
+        return "run " + run.run + ": " + metric + " is not finite at iteration " +
+               std::to_string(iteration);
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> missing_step(const Gate& gate, const RunEvidence& run) {
+  for (const std::string& metric : gate.required_metrics) {
+    const auto found = run.metrics.series.find(metric);
+    if (found == run.metrics.series.end()) {
+      return "run " + run.run + " has no metric '" + metric + "'";
+    }
+    for (std::int64_t step = 1; step <= gate.steps; ++step) {
+      if (found->second.values.count(step) == 0) {
+        return "run " + run.run + ": " + metric + " is missing at iteration " +
+               std::to_string(step) + " of " + std::to_string(gate.steps);
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+std::string describe_difference(const exactness::MetricComparison& metric) {
+  return metric.metric + " first differs at iteration " + std::to_string(metric.first->iteration);
+}
+
+Judgement judge_repeatability(const Gate& gate, const std::vector<RunEvidence>& runs) {
+  Judgement judgement;
+  std::vector<std::string> differences;
+  std::vector<std::string> doubts;
+
+  std::set<std::string> allocations;
+  for (const RunEvidence& run : runs) {
+    if (!run.complete) {
+      doubts.push_back("run " + run.run + " did not complete: " + run.failure);
+      continue;
+    }
+    allocations.insert(run.allocation);
+    for (const evidence::ReadFault& fault : run.metrics.faults) {
+      doubts.push_back("run " + run.run + ": " + fault.message +
+                       (fault.where.empty() ? "" : " (" + fault.where + ")"));
+    }
+    if (auto why = missing_step(gate, run)) doubts.push_back(*why);
+    if (auto why = not_finite(gate, run)) doubts.push_back(*why);
+  }
+  if (runs.size() < gate.runs) {
+    doubts.push_back(std::to_string(runs.size()) + " of " + std::to_string(gate.runs) +
+                     " runs are there");
+  }
+  if (gate.allocation == Allocation::separate && allocations.size() < runs.size() &&
+      doubts.empty()) {
+    doubts.push_back("two runs shared an allocation, the gate asks for separate ones");
+  }
+
+  exactness::Options options;
+  options.required_metrics = gate.required_metrics;
+  std::optional<exactness::Level> level;
+  for (std::size_t i = 1; i < runs.size(); ++i) {
+    PairJudgement pair{runs[0].run, runs[i].run, std::nullopt, std::nullopt};
+    // Incomplete runs are compared too where they left metrics: a difference in what both recorded
+    // is definitive, and only equality needs both to be whole.
+    if (!runs[0].metrics.series.empty() && !runs[i].metrics.series.empty()) {
+      pair.comparison = exactness::compare(runs[0].metrics, runs[i].metrics, options);
+      const exactness::Comparison& comparison = *pair.comparison;
+      const std::string names = runs[0].run + " and " + runs[i].run;
+      if (const auto* first = comparison.first_divergence()) {
+        differences.push_back(names + ": " + describe_difference(*first));
+      } else if (comparison.outcome == exactness::Outcome::inconclusive) {
+        for (const std::string& reason : comparison.reasons) doubts.push_back(names + ": " + reason);
+        if (comparison.reasons.empty()) doubts.push_back(names + " could not be compared");
+      } else if (comparison.outcome == exactness::Outcome::differs) {
+        differences.push_back(names + " differ");
+      } else if (comparison.level && *comparison.level < gate.level) {
+        doubts.push_back(names + " match at " + exactness::name_of(*comparison.level) +
+                         ", the gate asks for " + exactness::name_of(gate.level));
+      } else if (comparison.level) {
+        level = level ? std::min(*level, *comparison.level) : *comparison.level;
+      }
+    }
+    judgement.pairs.push_back(std::move(pair));
+  }
+
+  if (!differences.empty()) {
+    judgement.verdict = Verdict::fail;
+    judgement.reasons = std::move(differences);
+    judgement.reasons.insert(judgement.reasons.end(), doubts.begin(), doubts.end());
+    return judgement;
+  }
+  if (!doubts.empty() || !level) {
+    judgement.verdict = Verdict::inconclusive;
+    judgement.reasons = std::move(doubts);
+    if (judgement.reasons.empty()) judgement.reasons.emplace_back("no pair could be compared");
+    return judgement;
+  }
+  judgement.verdict = Verdict::pass;
+  judgement.level = level;
+  judgement.reasons.push_back(std::to_string(runs.size()) + " runs of arm '" + gate.arm +
+                              "' are equal bit for bit (" + exactness::name_of(*level) + ")");
+  if (*level < exactness::Level::e4) {
+    judgement.limits.push_back(std::string("equality at ") + exactness::name_of(*level) +
+                               ": the recorded metrics, not every tensor");
+  }
+  if (allocations.size() < runs.size()) {
+    judgement.limits.emplace_back("same allocation: weaker than separate ones");
+  }
+  return judgement;
+}
+
+}  // namespace
+
+const char* name_of(Verdict verdict) { return kVerdicts[static_cast<std::size_t>(verdict)]; }
+
+Result<Verdict> parse_verdict(const std::string& text) {
+  for (std::size_t i = 0; i < kVerdicts.size(); ++i) {
+    if (text == kVerdicts[i]) return static_cast<Verdict>(i);
+  }
+  return fail(Errc::invalid_input, "not a verdict: '" + text + "'");
+}
+
+Exit exit_for(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::pass: return Exit::ok;
+    case Verdict::fail: return Exit::differs;
+    case Verdict::inconclusive:
+    case Verdict::needs_decision:
+    case Verdict::blocked: return Exit::undecided;
+  }
+  return Exit::undecided;
+}
+
+Judgement judge(const Gate& gate, const std::vector<RunEvidence>& runs) {
+  switch (gate.kind) {
+    case GateKind::repeatability: return judge_repeatability(gate, runs);
+    case GateKind::performance: return judge_performance(gate, runs);
+  }
+  return {};
+}
+
+Json to_json(const Judgement& judgement) {
+  Json json = {{"schema_version", 1},
+               {"verdict", name_of(judgement.verdict)},
+               {"reasons", judgement.reasons},
+               {"limits", judgement.limits},
+               {"level", nullptr},
+               {"pairs", Json::array()}};
+  if (judgement.level) json["level"] = exactness::name_of(*judgement.level);
+  for (const PairJudgement& pair : judgement.pairs) {
+    json["pairs"].push_back(
+        {{"run_a", pair.run_a},
+         {"run_b", pair.run_b},
+         {"comparison", pair.comparison ? exactness::to_json(*pair.comparison) : Json(nullptr)},
+         {"step_time_ratio", pair.step_time_ratio ? Json(*pair.step_time_ratio) : Json(nullptr)}});
+  }
+  return json;
+}
+
+}  // namespace qualify::policy
