@@ -143,6 +143,15 @@ Result<ExitStatus> wait_for(pid_t child) {
   return exit_status(status);
 }
 
+Result<EndedChild> wait_for_any() {
+  int status = 0;
+  pid_t pid = 0;
+  while ((pid = ::waitpid(-1, &status, 0)) < 0) {
+    if (errno != EINTR) return fail_errno(errno, "cannot wait for a child process");
+  }
+  return EndedChild{pid, exit_status(status)};
+}
+
 int kill_all_children() {
   int total = 0;
   for (;;) {

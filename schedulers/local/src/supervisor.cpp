@@ -1,4 +1,5 @@
 #include <fcntl.h>
+#include <linux/close_range.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -141,6 +142,8 @@ int supervise(const fs::path& job_folder, Clock& clock, int ready) {
 }  // namespace
 
 int supervise_local_job(const fs::path& job_folder, Clock& clock) {
+  // The machine lock came by inheritance: it must stay ours and not reach what we start.
+  ::close_range(3, ~0U, CLOSE_RANGE_CLOEXEC);
   int pipe[2];
   if (::pipe2(pipe, O_CLOEXEC) != 0) return kCannotStart;
   const pid_t background = ::fork();

@@ -42,6 +42,13 @@ struct ExitStatus {
 /// Waits for one child. Errors: io.
 [[nodiscard]] Result<ExitStatus> wait_for(pid_t child);
 
+/// Waits for whichever child ends first. Errors: io (there is none).
+struct EndedChild {
+  pid_t pid = 0;
+  ExitStatus status;
+};
+[[nodiscard]] Result<EndedChild> wait_for_any();
+
 /// Kills (SIGKILL) and reaps every descendant that is, or through PR_SET_CHILD_SUBREAPER becomes, a
 /// child of this process; returns how many there were.
 int kill_all_children();

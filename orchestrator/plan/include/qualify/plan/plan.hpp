@@ -1,0 +1,57 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "qualify/base/json.hpp"
+#include "qualify/policy/gate.hpp"
+#include "qualify/scheduler/grant.hpp"
+#include "qualify/store/bundle.hpp"
+
+/// The ordered runs that a gate needs. Pure: the same gate, bundle and grant give the same plan,
+/// byte for byte.
+namespace qualify::plan {
+
+/// One execution of one arm, in an allocation of its own.
+struct Run {
+  std::string id;  ///< unique in the plan, usable as a folder name: "a", "pair-1-det"
+  std::string arm;
+  std::uint32_t pair = 0;  ///< performance: from 1; 0 = none
+  std::int64_t seed = 0;
+};
+
+struct Plan {
+  std::string gate;
+  policy::GateKind kind = policy::GateKind::repeatability;
+  Digest bundle;
+  Digest policy;  ///< policy_digest of the gate
+  std::string scheduler;
+  std::string reservation;
+  Digest reservation_fingerprint;
+  spec::Topology topology;
+  std::uint32_t tasks_per_node = 1;
+  Duration run_limit{};
+  std::vector<Run> runs;  ///< in the order of execution
+
+  /// Wall-clock bound of the whole: every run at its limit, and a margin for each start.
+  [[nodiscard]] Duration duration() const;
+  /// GPU-hours when every run takes its limit.
+  [[nodiscard]] double gpu_hours() const;
+  [[nodiscard]] const Run* run(const std::string& id) const;
+};
+
+/// Errors: invalid_input (the bundle has no such arm), unsupported.
+[[nodiscard]] Result<Plan> expand(const policy::Gate& gate, const store::Bundle& bundle,
+                                  const scheduler::Grant& grant);
+
+[[nodiscard]] Json to_json(const Plan& plan);
+/// Errors: integrity.
+[[nodiscard]] Result<Plan> plan_from_json(const Json& json);
+[[nodiscard]] Digest plan_digest(const Plan& plan);
+
+/// What the plan needs of its reservation.
+[[nodiscard]] scheduler::Requirement requirement(const Plan& plan);
+
+}  // namespace qualify::plan

@@ -1,0 +1,188 @@
+#include "qualify/plan/plan.hpp"
+
+#include <nlohmann/json.hpp>
+
+namespace qualify::plan {
+
+namespace {
+
+/// Start-up and evidence collection around each run.
+constexpr Duration kRunMargin = std::chrono::minutes(2);
+
+Result<void> needs_arm(const store::Bundle& bundle, const std::string& arm,
+                       const policy::Gate& gate) {
+  if (bundle.arm(arm) != nullptr) return {};
+  std::string known;
+  for (const spec::Arm& candidate : bundle.arms) {
+    known += (known.empty() ? "" : ", ") + candidate.name;
+  }
+  return fail(Errc::invalid_input,
+              "gate '" + gate.name + "' asks for arm '" + arm + "', which bundle " +
+                  bundle.digest.brief() + " does not declare",
+              {}, "arms of this bundle: " + known);
+}
+
+/// "a" … "z", then "run-27" and on.
+std::string run_name(std::uint32_t index) {
+  if (index < 26) return std::string(1, static_cast<char>('a' + index));
+  return "run-" + std::to_string(index + 1);
+}
+
+Json topology_json(const spec::Topology& topology) {
+  return {{"nodes", topology.nodes},
+          {"gpus_per_node", topology.gpus_per_node},
+          {"tensor_parallel", topology.tensor_parallel},
+          {"pipeline_parallel", topology.pipeline_parallel},
+          {"expert_parallel", topology.expert_parallel},
+          {"context_parallel", topology.context_parallel},
+          {"data_parallel", topology.data_parallel}};
+}
+
+spec::Topology topology_from(const Json& json) {
+  const auto field = [&](const char* key) { return json.at(key).get<std::uint32_t>(); };
+  return {field("nodes"),           field("gpus_per_node"),    field("tensor_parallel"),
+          field("pipeline_parallel"), field("expert_parallel"), field("context_parallel"),
+          field("data_parallel")};
+}
+
+}  // namespace
+
+Duration Plan::duration() const {
+  return static_cast<Duration::rep>(runs.size()) * (run_limit + kRunMargin);
+}
+
+double Plan::gpu_hours() const {
+  const double hours = std::chrono::duration<double, std::ratio<3600>>(run_limit).count();
+  return hours * static_cast<double>(runs.size()) * topology.nodes * topology.gpus_per_node;
+}
+
+const Run* Plan::run(const std::string& id) const {
+  for (const Run& candidate : runs) {
+    if (candidate.id == id) return &candidate;
+  }
+  return nullptr;
+}
+
+Result<Plan> expand(const policy::Gate& gate, const store::Bundle& bundle,
+                    const scheduler::Grant& grant) {
+  Plan plan;
+  plan.gate = gate.name;
+  plan.kind = gate.kind;
+  plan.bundle = bundle.digest;
+  plan.policy = policy::policy_digest(gate);
+  plan.scheduler = grant.scheduler;
+  plan.reservation = grant.reservation.name;
+  plan.reservation_fingerprint = scheduler::fingerprint(grant.reservation);
+  plan.topology = bundle.topology;
+  plan.tasks_per_node = bundle.launch.tasks_per_node;
+  plan.run_limit = gate.run_limit;
+  const std::int64_t seed = bundle.seeds.empty() ? 0 : bundle.seeds.front();
+
+  switch (gate.kind) {
+    case policy::GateKind::repeatability: {
+      if (auto known = needs_arm(bundle, gate.arm, gate); !known) {
+        return tl::unexpected(known.error());
+      }
+      if (gate.allocation == policy::Allocation::same) {
+        return fail(Errc::unsupported, "runs inside one allocation cannot be planned",
+                    "gate '" + gate.name + "'", "write allocation: separate");
+      }
+      for (std::uint32_t i = 0; i < gate.runs; ++i) {
+        plan.runs.push_back({run_name(i), gate.arm, 0, seed});
+      }
+      break;
+    }
+    case policy::GateKind::performance: {
+      for (const auto& arm : {gate.deterministic_arm, gate.nondeterministic_arm}) {
+        if (auto known = needs_arm(bundle, arm, gate); !known) {
+          return tl::unexpected(known.error());
+        }
+      }
+      for (std::uint32_t pair = 1; pair <= gate.pairs; ++pair) {
+        const Run det{"pair-" + std::to_string(pair) + "-det", gate.deterministic_arm, pair, seed};
+        const Run nondet{"pair-" + std::to_string(pair) + "-nondet", gate.nondeterministic_arm,
+                         pair, seed};
+        // AB, BA, AB, …: whatever drifts with time weighs on both arms alike.
+        const bool det_first = pair % 2 == 1;
+        plan.runs.push_back(det_first ? det : nondet);
+        plan.runs.push_back(det_first ? nondet : det);
+      }
+      break;
+    }
+  }
+  return plan;
+}
+
+Json to_json(const Plan& plan) {
+  Json runs = Json::array();
+  for (const Run& run : plan.runs) {
+    runs.push_back({{"id", run.id},
+                    {"arm", run.arm},
+                    {"pair", run.pair == 0 ? Json(nullptr) : Json(run.pair)},
+                    {"seed", std::to_string(run.seed)}});
+  }
+  return {{"schema_version", 1},
+          {"gate", plan.gate},
+          {"kind", policy::name_of(plan.kind)},
+          {"bundle", plan.bundle.str()},
+          {"policy", plan.policy.str()},
+          {"scheduler", plan.scheduler},
+          {"reservation", plan.reservation},
+          {"reservation_fingerprint", plan.reservation_fingerprint.str()},
+          {"topology", topology_json(plan.topology)},
+          {"tasks_per_node", plan.tasks_per_node},
+          {"run_limit_seconds",
+           std::chrono::duration_cast<std::chrono::seconds>(plan.run_limit).count()},
+          {"runs", std::move(runs)}};
+}
+
+Result<Plan> plan_from_json(const Json& json) {
+  const auto damaged = [](const std::string& what) {
+    return fail(Errc::integrity, "a recorded plan is not well-formed: " + what);
+  };
+  try {
+    Plan plan;
+    plan.gate = json.at("gate").get<std::string>();
+    const auto kind = json.at("kind").get<std::string>();
+    bool known = false;
+    for (const auto candidate : {policy::GateKind::repeatability, policy::GateKind::performance}) {
+      if (kind == policy::name_of(candidate)) {
+        plan.kind = candidate;
+        known = true;
+      }
+    }
+    if (!known) return damaged("kind '" + kind + "'");
+    plan.bundle = Digest::parse(json.at("bundle").get<std::string>()).value();
+    plan.policy = Digest::parse(json.at("policy").get<std::string>()).value();
+    plan.scheduler = json.at("scheduler").get<std::string>();
+    plan.reservation = json.at("reservation").get<std::string>();
+    plan.reservation_fingerprint =
+        Digest::parse(json.at("reservation_fingerprint").get<std::string>()).value();
+    plan.topology = topology_from(json.at("topology"));
+    plan.tasks_per_node = json.at("tasks_per_node").get<std::uint32_t>();
+    plan.run_limit = std::chrono::seconds(json.at("run_limit_seconds").get<std::int64_t>());
+    for (const Json& entry : json.at("runs")) {
+      Run run;
+      run.id = entry.at("id").get<std::string>();
+      run.arm = entry.at("arm").get<std::string>();
+      if (!entry.at("pair").is_null()) run.pair = entry.at("pair").get<std::uint32_t>();
+      run.seed = std::stoll(entry.at("seed").get<std::string>());
+      plan.runs.push_back(std::move(run));
+    }
+    return plan;
+  } catch (const std::exception& error) {
+    return damaged(error.what());
+  }
+}
+
+Digest plan_digest(const Plan& plan) { return digest_of(to_json(plan)); }
+
+scheduler::Requirement requirement(const Plan& plan) {
+  scheduler::Requirement needed;
+  needed.nodes = plan.topology.nodes;
+  needed.gpus_per_node = plan.topology.gpus_per_node;
+  needed.duration = plan.duration();
+  return needed;
+}
+
+}  // namespace qualify::plan

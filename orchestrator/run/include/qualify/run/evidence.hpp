@@ -1,0 +1,49 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "qualify/policy/judge.hpp"
+#include "qualify/run/progress.hpp"
+#include "qualify/run/sentinel.hpp"
+#include "qualify/scheduler/types.hpp"
+#include "qualify/store/bundle.hpp"
+
+namespace qualify::run {
+
+/// What an attempt's end means: scheduler and sentinel must agree on success. Pure.
+struct Assessment {
+  bool complete = false;
+  std::string failure;
+  FailureClass failure_class = FailureClass::none;
+};
+[[nodiscard]] Assessment assess(const scheduler::Job& job, const std::optional<Sentinel>& sentinel,
+                                const std::string& nonce, const Digest& bundle);
+
+/// One run's evidence as it lies in the evidence store: a manifest (canonical JSON blob) that cites
+/// every file by digest.
+struct EvidenceRequest {
+  std::string qualification;
+  std::string gate;
+  plan::Run run;
+  Attempt attempt;
+  scheduler::Job job;                 ///< as last seen
+  std::filesystem::path folder;       ///< attempt folder
+  Digest plan;
+};
+
+/// Copies metrics, traces and logs into `store`, hashed while copied and compared with what the job
+/// itself hashed; checkpoints are recorded by digest only. Missing required outputs and checksum
+/// differences make the evidence incomplete, with the reason; they are no errors.
+/// Returns the manifest's digest. Errors: io, no_space.
+[[nodiscard]] Result<Digest> collect(const EvidenceRequest& request, const store::Bundle& bundle,
+                                     store::BlobStore& store);
+
+/// Reads a run back from its manifest, for judging: only from the evidence store, never from the run
+/// folder. `scratch` is a folder for a view by file names; it is emptied again.
+/// Errors: integrity, not_found, io.
+[[nodiscard]] Result<policy::RunEvidence> load_evidence(const store::BlobStore& store,
+                                                        const Digest& manifest,
+                                                        const std::filesystem::path& scratch);
+
+}  // namespace qualify::run

@@ -1,0 +1,72 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "qualify/journal/journal.hpp"
+#include "qualify/plan/plan.hpp"
+#include "qualify/policy/judge.hpp"
+
+/// State of a qualification, derived from its journal events and from nothing else.
+namespace qualify::run {
+
+/// The kinds of journal events that the engine writes; payloads in docs/formats/journal.md.
+namespace event {
+inline constexpr const char* kPlanCreated = "plan.created";
+inline constexpr const char* kPreflight = "preflight";
+inline constexpr const char* kIntent = "attempt.intent";
+inline constexpr const char* kSubmitted = "attempt.submitted";
+inline constexpr const char* kRunning = "attempt.running";
+inline constexpr const char* kEnded = "attempt.ended";
+inline constexpr const char* kEvidence = "evidence.collected";
+inline constexpr const char* kVerdict = "verdict.reached";
+inline constexpr const char* kCertificate = "certificate.issued";
+}  // namespace event
+
+/// How an attempt ended, in the words that retry rules and judgements use.
+enum class FailureClass { none, workload, infrastructure, disagreement, cancelled };
+[[nodiscard]] const char* name_of(FailureClass failure);
+
+struct Attempt {
+  int number = 0;
+  std::string nonce;
+  std::string job_id;              ///< empty until submitted
+  bool running_seen = false;       ///< attempt.running was recorded
+  bool ended = false;
+  bool complete = false;           ///< ended, and scheduler and sentinel agree on success
+  std::string failure;             ///< when ended and not complete
+  FailureClass failure_class = FailureClass::none;
+  std::optional<Time> submitted_at;
+  std::optional<Time> ended_at;
+  std::vector<std::string> nodes;  ///< as recorded while running
+};
+
+struct RunState {
+  plan::Run run;
+  std::vector<Attempt> attempts;
+  std::optional<Digest> evidence;  ///< manifest in the evidence store
+};
+
+struct QualificationState {
+  std::string name;
+  Time started;
+  plan::Plan plan;
+  Digest plan_digest;
+  std::vector<RunState> runs;  ///< in plan order
+  std::vector<std::string> preflight_faults;  ///< of the latest preflight; empty = passed or none yet
+  std::optional<policy::Verdict> verdict;
+  std::vector<std::string> reasons;
+  std::optional<std::string> level;
+  std::optional<Digest> judgement;  ///< whole, in the evidence store
+  std::optional<Time> judged_at;
+  std::string certificate;  ///< ledger id, or empty
+  std::string summary;      ///< one line for tables: "first differs at …", "ratio 1.042"
+
+  [[nodiscard]] bool finished() const { return verdict.has_value(); }
+};
+
+/// Errors: integrity (events that no engine writes in this order).
+[[nodiscard]] Result<QualificationState> derive(const std::vector<journal::Event>& events);
+
+}  // namespace qualify::run

@@ -1,0 +1,55 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+
+#include "qualify/base/clock.hpp"
+#include "qualify/ledger/ledger.hpp"
+#include "qualify/run/progress.hpp"
+#include "qualify/run/state.hpp"
+#include "qualify/scheduler/scheduler.hpp"
+
+namespace qualify::run {
+
+/// What a signal asked for.
+enum class Stop {
+  none,
+  cancel,  ///< Ctrl-C: end the live job, leave no process behind
+  detach,  ///< SIGTERM, SIGHUP: leave the live job alone; `run` or `resume` re-attaches
+};
+
+/// Everything that a qualification touches beside its state folder.
+struct Ports {
+  scheduler::Scheduler& scheduler;
+  const ledger::Signer& signer;
+  Clock& clock;
+  std::function<Stop()> stop;                            ///< asked between any two steps
+  std::function<void(const journal::Event&)> on_event;   ///< every journal event, for progress
+  std::string executable;                                ///< absolute path of this qualify
+  std::map<std::string, std::string> environment;        ///< handed to jobs (filtered there)
+};
+
+struct Request {
+  policy::Gate gate;
+  Digest bundle;
+  scheduler::Grant grant;
+};
+
+struct Outcome {
+  QualificationState state;
+  policy::Judgement judgement;
+  std::string certificate;      ///< ledger id; empty without one
+  std::string no_certificate;   ///< why a pass got none (dirty bundle)
+};
+
+/// Attempts at one run before infrastructure failures end it.
+inline constexpr int kMaxAttempts = 3;
+
+/// The whole of it: plan, runs, evidence, verdict, certificate. An unfinished qualification of the
+/// same plan is gone on with; nothing of it is repeated.
+/// Errors: refused (preflight faults, with all of them), busy (another qualify runs this state),
+/// interrupted (stop), unavailable, io, no_space, integrity, invalid_input.
+[[nodiscard]] Result<Outcome> qualify_gate(State& state, const Request& request, const Ports& ports);
+
+}  // namespace qualify::run

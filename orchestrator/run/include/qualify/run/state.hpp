@@ -1,0 +1,43 @@
+#pragma once
+
+#include <filesystem>
+#include <memory>
+
+#include "qualify/journal/database.hpp"
+#include "qualify/ledger/signer.hpp"
+#include "qualify/store/blob_store.hpp"
+
+namespace qualify::run {
+
+/// The folders of one state, DESIGN "State": names only, no I/O.
+struct StatePaths {
+  std::filesystem::path folder;
+
+  [[nodiscard]] std::filesystem::path bundles() const { return folder / "store"; }
+  [[nodiscard]] std::filesystem::path evidence() const { return folder / "evidence"; }
+  [[nodiscard]] std::filesystem::path runs() const { return folder / "runs"; }
+  [[nodiscard]] std::filesystem::path local_jobs() const { return folder / "local"; }
+  [[nodiscard]] std::filesystem::path temporary() const { return folder / "tmp"; }
+  [[nodiscard]] std::filesystem::path database() const { return folder / "qualify.db"; }
+  [[nodiscard]] std::filesystem::path lock() const { return folder / "lock"; }
+  [[nodiscard]] std::filesystem::path signing_key() const { return folder / "keys" / "signer.pem"; }
+};
+
+/// An opened state folder. Not thread-safe; several processes may have one open, and the writers
+/// among them take turns by `StatePaths::lock`.
+struct State {
+  StatePaths paths;
+  store::BlobStore bundles;
+  store::BlobStore evidence;
+  journal::Database database;
+};
+
+/// Makes a fresh state with a signing key. Errors: already_exists, io, no_space.
+[[nodiscard]] Result<void> init_state(const std::filesystem::path& folder);
+
+/// Errors: not_found (hint: qualify init), io, busy, integrity, unsupported.
+[[nodiscard]] Result<State> open_state(const std::filesystem::path& folder);
+/// For reading commands: needs no write access.
+[[nodiscard]] Result<State> open_state_read_only(const std::filesystem::path& folder);
+
+}  // namespace qualify::run

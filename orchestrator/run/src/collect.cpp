@@ -1,0 +1,219 @@
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "qualify/base/files.hpp"
+#include "qualify/run/evidence.hpp"
+
+namespace qualify::run {
+
+namespace {
+
+constexpr const char* kManifestType = "application/vnd.qualify.evidence.v1+json";
+constexpr const char* kFileType = "application/octet-stream";
+
+struct Found {
+  std::string path;  ///< relative to the attempt folder
+  std::string kind;  ///< "metrics", "trace", "checkpoint", "log", "other"
+};
+
+bool below(const std::string& path, const std::string& folder) {
+  return path == folder || path.starts_with(folder + "/");
+}
+
+std::string kind_of(const std::string& path, const store::Bundle& bundle) {
+  if (below(path, "logs") || path == "job.out" || path == "job.err") return "log";
+  for (const spec::Output& output : bundle.outputs) {
+    if (below(path, "output/" + output.path)) return output.kind;
+  }
+  return "other";
+}
+
+Result<std::vector<Found>> find_files(const fs::path& folder, const store::Bundle& bundle) {
+  std::vector<Found> files;
+  for (const char* name : {"job.out", "job.err"}) {
+    if (fs::exists(folder / name)) files.push_back({name, "log"});
+  }
+  for (const char* part : {"output", "logs"}) {
+    if (!fs::exists(folder / part)) continue;
+    std::error_code error;
+    for (fs::recursive_directory_iterator it(folder / part, error), end; !error && it != end;
+         it.increment(error)) {
+      if (it->is_symlink() || !it->is_regular_file()) continue;
+      std::string path = fs::relative(it->path(), folder).string();
+      std::string kind = kind_of(path, bundle);
+      files.push_back({std::move(path), std::move(kind)});
+    }
+    if (error) return fail_errno(error.value(), "cannot list", (folder / part).string());
+  }
+  std::sort(files.begin(), files.end(),
+            [](const Found& a, const Found& b) { return a.path < b.path; });
+  return files;
+}
+
+const OutputFile* recorded(const std::optional<Sentinel>& sentinel, const std::string& path) {
+  if (!sentinel) return nullptr;
+  const auto found = std::find_if(sentinel->files.begin(), sentinel->files.end(),
+                                  [&](const OutputFile& file) { return file.path == path; });
+  return found == sentinel->files.end() ? nullptr : &*found;
+}
+
+}  // namespace
+
+Result<Digest> collect(const EvidenceRequest& request, const store::Bundle& bundle,
+                       store::BlobStore& store) {
+  auto found = find_files(request.folder, bundle);
+  if (!found) return tl::unexpected(found.error());
+  auto read = read_sentinel(request.folder);
+  std::optional<Sentinel> sentinel;
+  Assessment outcome{request.attempt.complete, request.attempt.failure,
+                     request.attempt.failure_class};
+  const auto doubt = [&](FailureClass failure_class, std::string why) {
+    if (!outcome.complete) return;  // the first reason stands
+    outcome = {false, std::move(why), failure_class};
+  };
+  if (read) {
+    sentinel = std::move(*read);
+  } else {
+    doubt(FailureClass::disagreement, read.error().describe());
+  }
+
+  Json files = Json::array();
+  for (const Found& file : *found) {
+    store::Descriptor stored;
+    if (file.kind == "checkpoint") {
+      // Too large to keep twice: its digests are the evidence.
+      const auto hashed = hash_file(request.folder / file.path);
+      if (!hashed) return tl::unexpected(hashed.error());
+      stored = {kFileType, hashed->digest, hashed->size, {}};
+    } else {
+      const auto added = store.add_file(request.folder / file.path, kFileType);
+      if (!added) return tl::unexpected(added.error());
+      stored = *added;
+    }
+    const OutputFile* own = recorded(sentinel, file.path);
+    if (sentinel && own == nullptr && file.kind != "log") {
+      doubt(FailureClass::disagreement, file.path + " was written after the job had ended");
+    }
+    if (own != nullptr && own->digest != stored.digest) {
+      doubt(FailureClass::disagreement, file.path + " changed after the job had hashed it");
+    }
+    files.push_back({{"path", file.path},
+                     {"kind", file.kind},
+                     {"size", stored.size},
+                     {"digest", stored.digest.str()},
+                     {"stored", file.kind != "checkpoint"}});
+  }
+  if (sentinel) {
+    for (const OutputFile& file : sentinel->files) {
+      const bool there = std::any_of(found->begin(), found->end(), [&](const Found& candidate) {
+        return candidate.path == file.path;
+      });
+      if (!there) doubt(FailureClass::disagreement, file.path + " vanished after the job had ended");
+    }
+  }
+  for (const spec::Output& output : bundle.outputs) {
+    const bool there = std::any_of(found->begin(), found->end(), [&](const Found& file) {
+      return below(file.path, "output/" + output.path);
+    });
+    if (output.required && !there) {
+      doubt(FailureClass::workload, "the workload left no " + output.kind + " at " + output.path);
+    }
+  }
+
+  Json outputs = Json::array();
+  for (const spec::Output& output : bundle.outputs) {
+    outputs.push_back({{"kind", output.kind}, {"path", output.path}, {"format", output.format}});
+  }
+  const Json manifest = {{"schema_version", 1},
+                         {"qualification", request.qualification},
+                         {"gate", request.gate},
+                         {"run", request.run.id},
+                         {"arm", request.run.arm},
+                         {"pair", request.run.pair},
+                         {"attempt", request.attempt.number},
+                         {"nonce", request.attempt.nonce},
+                         {"bundle", bundle.digest.str()},
+                         {"plan", request.plan.str()},
+                         {"job", to_json(request.job)},
+                         {"allocation", request.job.id},
+                         {"sentinel", sentinel ? to_json(*sentinel) : Json(nullptr)},
+                         {"complete", outcome.complete},
+                         {"failure", outcome.failure},
+                         {"failure_class", name_of(outcome.failure_class)},
+                         {"outputs", std::move(outputs)},
+                         {"files", std::move(files)}};
+  const auto bytes = canonical_json(manifest);
+  if (!bytes) return tl::unexpected(bytes.error());
+  const auto added = store.add_bytes(*bytes, kManifestType);
+  if (!added) return tl::unexpected(added.error());
+  return added->digest;
+}
+
+Result<policy::RunEvidence> load_evidence(const store::BlobStore& store, const Digest& manifest,
+                                          const std::filesystem::path& scratch) {
+  const auto bytes = store.read(manifest, 1ULL << 30U);
+  if (!bytes) return tl::unexpected(bytes.error());
+  const auto json = parse_json(*bytes, "evidence " + manifest.brief());
+  if (!json) return tl::unexpected(json.error());
+
+  std::string pattern = (scratch / "view-XXXXXX").string();
+  if (auto made = make_folders(scratch); !made) return tl::unexpected(made.error());
+  if (::mkdtemp(pattern.data()) == nullptr) {
+    return fail_errno(errno, "cannot create a folder in", scratch.string());
+  }
+  const fs::path view = pattern;
+  struct Cleanup {
+    fs::path path;
+    ~Cleanup() {
+      std::error_code ignored;
+      fs::remove_all(path, ignored);
+    }
+  } cleanup{view};
+
+  try {
+    policy::RunEvidence run;
+    run.run = json->at("run").get<std::string>();
+    run.arm = json->at("arm").get<std::string>();
+    run.pair = json->at("pair").get<std::uint32_t>();
+    run.allocation = json->at("allocation").get<std::string>();
+    run.complete = json->at("complete").get<bool>();
+    run.failure = json->at("failure").get<std::string>();
+    run.failure_class = json->at("failure_class").get<std::string>();
+    bool any = false;
+    for (const Json& file : json->at("files")) {
+      const auto kind = file.at("kind").get<std::string>();
+      if (kind != "metrics" && kind != "log") continue;
+      const auto digest = Digest::parse(file.at("digest").get<std::string>()).value();
+      if (auto whole = store.verify(digest); !whole) return tl::unexpected(whole.error());
+      const fs::path link = view / file.at("path").get<std::string>();
+      if (auto made = make_folders(link.parent_path()); !made) return tl::unexpected(made.error());
+      std::error_code error;
+      fs::create_symlink(fs::absolute(store.path_of(digest)), link, error);
+      if (error) return fail_errno(error.value(), "cannot link", link.string());
+      any = true;
+    }
+    if (!any) return run;
+    auto metrics = evidence::read_metrics(view);
+    if (metrics) {
+      run.metrics = std::move(*metrics);
+      // Names of the view mean nothing to a reader; those of the run do.
+      for (std::string& source : run.metrics.sources) {
+        if (source.starts_with(view.string() + "/")) source.erase(0, view.string().size() + 1);
+      }
+    } else if (metrics.error().code == Errc::invalid_input) {
+      if (run.complete) {
+        run.complete = false;
+        run.failure = "no metrics could be read: " + metrics.error().message;
+        run.failure_class = name_of(FailureClass::workload);
+      }
+    } else {
+      return tl::unexpected(metrics.error());
+    }
+    return run;
+  } catch (const std::exception& error) {
+    return fail(Errc::integrity, std::string("evidence manifest is damaged: ") + error.what(),
+                manifest.str());
+  }
+}
+
+}  // namespace qualify::run

@@ -1,0 +1,358 @@
+#include "execute.hpp"
+
+#include <openssl/rand.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "qualify/base/files.hpp"
+#include "qualify/run/evidence.hpp"
+#include "qualify/run/job_plan.hpp"
+
+namespace qualify::run {
+
+namespace {
+
+using scheduler::Job;
+using scheduler::JobState;
+
+/// Polling starts fast, for runs of seconds, and slows down while nothing changes.
+constexpr Duration kFirstPoll = std::chrono::milliseconds(50);
+constexpr Duration kSlowestPoll = std::chrono::seconds(2);
+
+/// How long a scheduler that does not answer is waited for, before the run is left to `resume`.
+constexpr Duration kPatience = std::chrono::minutes(30);
+
+/// 128 random bits: two jobs of one attempt must be told from two attempts for ever.
+std::string make_nonce() {
+  std::array<std::uint8_t, 16> bytes{};
+  RAND_bytes(bytes.data(), static_cast<int>(bytes.size()));
+  return "q" + to_hex(bytes);
+}
+
+Unexpected interrupted(const std::string& name, bool cancelled) {
+  return fail(Errc::interrupted,
+              cancelled ? "stopped; the live job was cancelled" : "detached; the live job goes on",
+              name, "go on with the same 'qualify run' command");
+}
+
+fs::path attempt_folder(const Context& context, const std::string& name, const std::string& run,
+                        int attempt) {
+  return fs::absolute(context.state.paths.runs()) / name / run /
+         ("attempt-" + std::to_string(attempt));
+}
+
+/// Executes one run of the plan: its attempts, one after the other.
+class RunDriver {
+ public:
+  RunDriver(const Context& context, std::string name, const plan::Plan& plan, RunState run)
+      : context_(context), name_(std::move(name)), plan_(plan), run_(std::move(run)) {}
+
+  Result<void> drive() {
+    for (;;) {
+      if (run_.attempts.empty() || run_.attempts.back().ended) {
+        if (!wants_attempt()) return {};
+        if (auto allowed = preflight(); !allowed) return allowed;
+        if (auto made = intend(); !made) return made;
+      }
+      if (run_.attempts.back().job_id.empty()) {
+        if (auto there = ensure_submitted(); !there) return there;
+      }
+      if (!run_.attempts.back().ended) {
+        if (auto ended = follow(); !ended) return ended;
+      }
+    }
+  }
+
+ private:
+  bool wants_attempt() const {
+    if (run_.attempts.empty()) return true;
+    const Attempt& last = run_.attempts.back();
+    if (last.complete) return false;
+    if (last.failure_class == FailureClass::cancelled) return true;
+    const auto failures =
+        std::count_if(run_.attempts.begin(), run_.attempts.end(), [](const Attempt& attempt) {
+          return attempt.failure_class == FailureClass::infrastructure;
+        });
+    return last.failure_class == FailureClass::infrastructure && failures < kMaxAttempts;
+  }
+
+  Result<void> preflight() {
+    scheduler::Scheduler& scheduler = context_.ports.scheduler;
+    scheduler::Snapshot snapshot;
+    const auto take = [](auto& target, auto&& result) -> Result<void> {
+      if (!result) return tl::unexpected(result.error());
+      target = std::move(*result);
+      return {};
+    };
+    if (auto taken = take(snapshot.now, scheduler.now()); !taken) return taken;
+    if (auto taken = take(snapshot.reservations, scheduler.reservations()); !taken) return taken;
+    if (auto taken = take(snapshot.nodes, scheduler.nodes()); !taken) return taken;
+    if (auto taken = take(snapshot.jobs, scheduler.jobs()); !taken) return taken;
+
+    std::vector<std::string> own;
+    for (const Attempt& attempt : run_.attempts) own.push_back(attempt.nonce);
+    const auto faults =
+        scheduler::preflight(context_.request.grant, remaining_requirement(), snapshot, own);
+    Json list = Json::array();
+    for (const scheduler::Fault& fault : faults) {
+      list.push_back(
+          {{"code", fault.code}, {"message", fault.message}, {"may_pass", fault.may_pass}});
+    }
+    if (auto noted = record(event::kPreflight, 0, {{"faults", std::move(list)}}); !noted) {
+      return noted;
+    }
+    if (faults.empty()) return {};
+    Error error{Errc::refused, faults.front().message,
+                "reservation '" + plan_.reservation + "'",
+                "nothing was submitted; run the same command again when it is cured", {}};
+    for (std::size_t i = 1; i < faults.size(); ++i) {
+      error.others.push_back({Errc::refused, faults[i].message, error.context, {}, {}});
+    }
+    return Unexpected(std::move(error));
+  }
+
+  /// This run and all that follow it in the plan must still fit.
+  scheduler::Requirement remaining_requirement() const {
+    plan::Plan rest = plan_;
+    const auto here = std::find_if(rest.runs.begin(), rest.runs.end(), [&](const plan::Run& run) {
+      return run.id == run_.run.id;
+    });
+    rest.runs.erase(rest.runs.begin(), here);
+    return plan::requirement(rest);
+  }
+
+  Result<void> intend() {
+    const int number = static_cast<int>(run_.attempts.size()) + 1;
+    Attempt attempt;
+    attempt.number = number;
+    attempt.nonce = make_nonce();
+    // Committed before anything can exist that carries it.
+    if (auto noted = record(event::kIntent, number, {{"nonce", attempt.nonce}}); !noted) {
+      return noted;
+    }
+    run_.attempts.push_back(std::move(attempt));
+    return {};
+  }
+
+  Result<void> write_job_plan(const Attempt& attempt, const fs::path& folder) const {
+    if (auto made = make_folders(folder); !made) return made;
+    JobPlan job;
+    job.qualification = name_;
+    job.gate = plan_.gate;
+    job.run = run_.run.id;
+    job.attempt = attempt.number;
+    job.nonce = attempt.nonce;
+    job.bundle = plan_.bundle;
+    job.store = fs::absolute(context_.state.bundles.root());
+    job.folder = folder;
+    job.arm = run_.run.arm;
+    job.seed = run_.run.seed;
+    job.scheduler = plan_.scheduler;
+    job.reservation = plan_.reservation;
+    job.nodes = plan_.topology.nodes;
+    job.tasks_per_node = plan_.tasks_per_node;
+    job.gpus_per_node = plan_.topology.gpus_per_node;
+    return write_file_atomic(folder / kJobPlanFile, to_json(job).dump(1), 0444);
+  }
+
+  /// After an intent: the job may exist already (the answer was lost, or we were killed), so look
+  /// before submitting.
+  Result<void> ensure_submitted() {
+    Attempt& attempt = run_.attempts.back();
+    const auto found = context_.ports.scheduler.find(attempt.nonce);
+    if (!found) return tl::unexpected(found.error());
+    if (found->size() > 1) {
+      return fail(Errc::integrity, "two jobs carry the nonce of one attempt", attempt.nonce);
+    }
+    if (found->size() == 1) return submitted(found->front().id, {});
+
+    const fs::path folder = attempt_folder(context_, name_, run_.run.id, attempt.number);
+    if (auto written = write_job_plan(attempt, folder); !written) return written;
+    scheduler::JobRequest request;
+    request.nonce = attempt.nonce;
+    request.name = "qualify:" + plan_.gate + ":" + run_.run.id;
+    request.executable = context_.ports.executable;
+    request.plan_file = (folder / kJobPlanFile).string();
+    request.folder = folder.string();
+    request.environment = context_.ports.environment;
+    request.nodes = plan_.topology.nodes;
+    request.tasks_per_node = plan_.tasks_per_node;
+    request.gpus_per_node = plan_.topology.gpus_per_node;
+    request.reservation = plan_.reservation;
+    request.partition = context_.request.grant.reservation.partition;
+    request.time_limit = plan_.run_limit;
+    request.deadline = context_.request.grant.reservation.end;
+    const auto submission = context_.ports.scheduler.submit(request);
+    if (submission) return submitted(submission->job_id, submission->warnings);
+    if (submission.error().code == Errc::refused) {
+      // No job exists: the attempt is over, and so is the run, for asking again changes nothing.
+      if (auto noted = ended(nullptr, {false, "submit refused: " + submission.error().message,
+                                       FailureClass::cancelled});
+          !noted) {
+        return noted;
+      }
+    }
+    return tl::unexpected(submission.error());
+  }
+
+  Result<void> submitted(const std::string& job_id, const std::vector<std::string>& warnings) {
+    Attempt& attempt = run_.attempts.back();
+    attempt.job_id = job_id;
+    return record(event::kSubmitted, attempt.number, {{"job_id", job_id}, {"warnings", warnings}});
+  }
+
+  /// Watches the live job to its end.
+  Result<void> follow() {
+    Attempt& attempt = run_.attempts.back();
+    Duration pause = kFirstPoll;
+    Duration silent{};
+    bool cancelling = false;
+    for (;;) {
+      const Stop stop = context_.ports.stop();
+      if (stop == Stop::detach) return interrupted(name_, false);
+      if (stop == Stop::cancel && !cancelling) {
+        if (auto done = context_.ports.scheduler.cancel(attempt.job_id); !done) return done;
+        cancelling = true;
+      }
+      const auto job = look(attempt);
+      if (!job) {
+        // A failed query says nothing about the job: wait, touch nothing.
+        silent += pause;
+        if (job.error().code != Errc::unavailable || silent > kPatience) {
+          return tl::unexpected(job.error());
+        }
+      } else {
+        silent = Duration::zero();
+        if (job->state == JobState::running && !attempt.running_seen) {
+          attempt.running_seen = true;
+          if (auto noted = record(event::kRunning, attempt.number, {{"job", to_json(*job)}});
+              !noted) {
+            return noted;
+          }
+        }
+        if (is_terminal(job->state) || job->state == JobState::unknown) {
+          if (auto noted = end_with(*job); !noted) return noted;
+          return cancelling ? Result<void>(interrupted(name_, true)) : Result<void>();
+        }
+      }
+      context_.ports.clock.sleep_for(pause);
+      pause = std::min(pause * 5 / 4, kSlowestPoll);
+    }
+  }
+
+  Result<Job> look(const Attempt& attempt) {
+    auto found = context_.ports.scheduler.find(attempt.nonce);
+    if (!found) return tl::unexpected(found.error());
+    if (found->empty()) {
+      Job gone;
+      gone.id = attempt.job_id;
+      gone.nonce = attempt.nonce;
+      gone.state = JobState::unknown;
+      gone.reason = "the scheduler does not know the job any more";
+      return gone;
+    }
+    return std::move(found->front());
+  }
+
+  Result<void> end_with(const Job& job) {
+    const Attempt& attempt = run_.attempts.back();
+    const fs::path folder = attempt_folder(context_, name_, run_.run.id, attempt.number);
+    const auto sentinel = read_sentinel(folder);
+    if (!sentinel) {
+      return ended(&job, {false, sentinel.error().describe(), FailureClass::disagreement});
+    }
+    return ended(&job, assess(job, *sentinel, attempt.nonce, plan_.bundle));
+  }
+
+  Result<void> ended(const Job* job, const Assessment& how) {
+    Attempt& attempt = run_.attempts.back();
+    attempt.ended = true;
+    attempt.complete = how.complete;
+    attempt.failure = how.failure;
+    attempt.failure_class = how.failure_class;
+    return record(event::kEnded, attempt.number,
+                  {{"job", job != nullptr ? to_json(*job) : Json(nullptr)},
+                   {"complete", how.complete},
+                   {"failure", how.failure},
+                   {"failure_class", name_of(how.failure_class)}});
+  }
+
+  Result<void> record(const char* kind, int attempt, const Json& payload) {
+    return context_.recorder.append(name_, run_.run.id, attempt, kind, payload);
+  }
+
+  const Context& context_;
+  std::string name_;
+  const plan::Plan& plan_;
+  RunState run_;
+};
+
+}  // namespace
+
+Result<QualificationState> Recorder::start(const plan::Plan& plan) {
+  const auto name = journal_.start_qualification(ports_->clock.now(), plan.gate, plan.bundle,
+                                                 plan.policy, to_json(plan));
+  if (!name) return tl::unexpected(name.error());
+  if (ports_->on_event) {
+    const auto events = journal_.events(*name);
+    if (!events) return tl::unexpected(events.error());
+    for (const journal::Event& entry : *events) ports_->on_event(entry);
+  }
+  return state_of(*name);
+}
+
+Result<void> Recorder::append(const std::string& qualification, const std::string& run, int attempt,
+                              const std::string& kind, const Json& payload) {
+  const auto entry =
+      journal_.append(ports_->clock.now(), qualification, run, attempt, kind, payload);
+  if (!entry) return tl::unexpected(entry.error());
+  if (ports_->on_event) ports_->on_event(*entry);
+  return {};
+}
+
+Result<QualificationState> Recorder::state_of(const std::string& qualification) const {
+  const auto events = journal_.events(qualification);
+  if (!events) return tl::unexpected(events.error());
+  return derive(*events);
+}
+
+Result<QualificationState> execute(const Context& context, const std::string& name) {
+  auto state = context.recorder.state_of(name);
+  if (!state) return state;
+  for (const RunState& run : state->runs) {
+    if (auto done = RunDriver(context, name, state->plan, run).drive(); !done) {
+      return tl::unexpected(done.error());
+    }
+  }
+  return context.recorder.state_of(name);
+}
+
+Result<QualificationState> collect_all(const Context& context, const QualificationState& executed) {
+  for (const RunState& run : executed.runs) {
+    if (run.evidence || run.attempts.empty()) continue;
+    const Attempt& last = run.attempts.back();
+    EvidenceRequest request{executed.name,
+                            executed.plan.gate,
+                            run.run,
+                            last,
+                            {},
+                            attempt_folder(context, executed.name, run.run.id, last.number),
+                            executed.plan_digest};
+    request.job.id = last.job_id;
+    request.job.nonce = last.nonce;
+    request.job.nodes = last.nodes;
+    auto seen = context.ports.scheduler.find(last.nonce);
+    if (seen && seen->size() == 1) request.job = std::move(seen->front());
+    const auto manifest = collect(request, context.bundle, context.state.evidence);
+    if (!manifest) return tl::unexpected(manifest.error());
+    if (auto noted = context.recorder.append(executed.name, run.run.id, last.number,
+                                             event::kEvidence, {{"digest", manifest->str()}});
+        !noted) {
+      return tl::unexpected(noted.error());
+    }
+  }
+  return context.recorder.state_of(executed.name);
+}
+
+}  // namespace qualify::run

@@ -1,0 +1,61 @@
+#include "qualify/run/job_plan.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include "qualify/base/files.hpp"
+
+namespace qualify::run {
+
+Json to_json(const JobPlan& plan) {
+  return {{"schema_version", 1},
+          {"qualification", plan.qualification},
+          {"gate", plan.gate},
+          {"run", plan.run},
+          {"attempt", plan.attempt},
+          {"nonce", plan.nonce},
+          {"bundle", plan.bundle.str()},
+          {"store", plan.store.string()},
+          {"folder", plan.folder.string()},
+          {"arm", plan.arm},
+          {"seed", std::to_string(plan.seed)},
+          {"scheduler", plan.scheduler},
+          {"reservation", plan.reservation},
+          {"nodes", plan.nodes},
+          {"tasks_per_node", plan.tasks_per_node},
+          {"gpus_per_node", plan.gpus_per_node}};
+}
+
+Result<JobPlan> read_job_plan(const std::filesystem::path& file) {
+  auto text = read_file(file);
+  if (!text) return tl::unexpected(text.error());
+  auto json = parse_json(*text, file.string());
+  if (!json) return tl::unexpected(json.error());
+  try {
+    JobPlan plan;
+    const auto version = json->at("schema_version").get<int>();
+    if (version != 1) {
+      return fail(Errc::unsupported, "job plan of schema_version " + std::to_string(version),
+                  file.string(), "the job must run the qualify that planned it");
+    }
+    plan.qualification = json->at("qualification").get<std::string>();
+    plan.gate = json->at("gate").get<std::string>();
+    plan.run = json->at("run").get<std::string>();
+    plan.attempt = json->at("attempt").get<int>();
+    plan.nonce = json->at("nonce").get<std::string>();
+    plan.bundle = Digest::parse(json->at("bundle").get<std::string>()).value();
+    plan.store = json->at("store").get<std::string>();
+    plan.folder = json->at("folder").get<std::string>();
+    plan.arm = json->at("arm").get<std::string>();
+    plan.seed = std::stoll(json->at("seed").get<std::string>());
+    plan.scheduler = json->at("scheduler").get<std::string>();
+    plan.reservation = json->at("reservation").get<std::string>();
+    plan.nodes = json->at("nodes").get<std::uint32_t>();
+    plan.tasks_per_node = json->at("tasks_per_node").get<std::uint32_t>();
+    plan.gpus_per_node = json->at("gpus_per_node").get<std::uint32_t>();
+    return plan;
+  } catch (const std::exception& error) {
+    return fail(Errc::invalid_input, std::string("not a job plan: ") + error.what(), file.string());
+  }
+}
+
+}  // namespace qualify::run

@@ -1,0 +1,145 @@
+#include "qualify/run/launch.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace qualify::run {
+
+namespace {
+
+using Environment = std::map<std::string, std::string>;
+
+/// The path or text that one placeholder stands for.
+Result<std::string> value_of(const std::string& name, const store::Bundle& bundle,
+                             const JobPlan& plan, const JobLayout& layout) {
+  if (name == "output") return layout.output.string();
+  if (name == "seed") return std::to_string(plan.seed);
+  if (name == "container" && bundle.container.kind != spec::ContainerKind::none) {
+    return bundle.container.kind == spec::ContainerKind::reference
+               ? bundle.container.reference
+               : store::BlobStore::open_read_only(plan.store).map([&](const store::BlobStore& store) {
+                   return store.path_of(bundle.container.content.digest).string();
+                 });
+  }
+  const auto rest = [&](const char* prefix) -> std::optional<std::string> {
+    if (!name.starts_with(prefix)) return std::nullopt;
+    return name.substr(std::string_view(prefix).size());
+  };
+  if (const auto code = rest("code.")) {
+    for (const store::SealedCode& tree : bundle.code) {
+      if (tree.name == *code) return (layout.bundle / "code" / *code).string();
+    }
+  }
+  if (const auto config = rest("config.")) {
+    for (const store::SealedConfig& entry : bundle.configs) {
+      if (entry.name == *config) {
+        return (layout.bundle / "config" / *config / entry.file_name).string();
+      }
+    }
+  }
+  if (const auto data = rest("data.")) {
+    for (const store::SealedData& entry : bundle.data) {
+      if (entry.name == *data && !entry.path.empty()) return entry.path;
+    }
+  }
+  return fail(Errc::invalid_input, "the bundle has nothing named {" + name + "}", {},
+              "placeholders: {output} {seed} {container} {code.NAME} {config.NAME} {data.NAME}");
+}
+
+Result<std::string> replaced(const std::string& argument, const store::Bundle& bundle,
+                             const JobPlan& plan, const JobLayout& layout) {
+  std::string text;
+  for (std::size_t i = 0; i < argument.size(); ++i) {
+    const char c = argument[i];
+    if (c != '{' && c != '}') {
+      text += c;
+      continue;
+    }
+    if (i + 1 < argument.size() && argument[i + 1] == c) {  // "{{" and "}}"
+      text += c;
+      ++i;
+      continue;
+    }
+    const std::size_t end = argument.find('}', i);
+    if (c == '}' || end == std::string::npos) {
+      return fail(Errc::invalid_input, "an unpaired brace", "argument '" + argument + "'",
+                  "write '{{' or '}}' for a brace that is meant");
+    }
+    auto value = value_of(argument.substr(i + 1, end - i - 1), bundle, plan, layout);
+    if (!value) {
+      value.error().context = "argument '" + argument + "'";
+      return value;
+    }
+    text += *value;
+    i = end;
+  }
+  return text;
+}
+
+void set_all(Environment& target, const Environment& values) {
+  for (const auto& [name, value] : values) target[name] = value;
+}
+
+}  // namespace
+
+Result<std::vector<std::string>> workload_argv(const store::Bundle& bundle, const spec::Arm& arm,
+                                               const JobPlan& plan, const JobLayout& layout) {
+  std::vector<std::string> argv;
+  for (const auto* part : {&bundle.launch.argv, &arm.arguments}) {
+    for (const std::string& argument : *part) {
+      auto value = replaced(argument, bundle, plan, layout);
+      if (!value) return tl::unexpected(value.error());
+      argv.push_back(std::move(*value));
+    }
+  }
+  return argv;
+}
+
+bool is_inherited(const std::string& name) {
+  static constexpr std::array kNames = {
+      "PATH", "HOME", "USER", "LOGNAME", "SHELL", "TMPDIR", "TZ", "LANG", "LC_ALL",
+      "CUDA_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL", "ROCR_VISIBLE_DEVICES"};
+  static constexpr std::array kPrefixes = {"SLURM_", "SLURMD_", "PMIX_", "PMI_"};
+  return std::find(kNames.begin(), kNames.end(), name) != kNames.end() ||
+         std::any_of(kPrefixes.begin(), kPrefixes.end(),
+                     [&](const char* prefix) { return name.starts_with(prefix); });
+}
+
+Result<Environment> workload_environment(const store::Bundle& bundle, const spec::Arm& arm,
+                                         const JobPlan& plan, const Environment& inherited) {
+  Environment environment;
+  for (const auto& [name, value] : inherited) {
+    if (is_inherited(name)) environment[name] = value;
+  }
+  set_all(environment, bundle.environment);
+  set_all(environment, arm.environment);
+  for (const std::string& name : bundle.passed_environment) {
+    const auto found = inherited.find(name);
+    if (found == inherited.end()) {
+      return fail(Errc::invalid_input, "the bundle passes " + name + " at launch, but it is not set",
+                  {}, "export " + name + " and run again");
+    }
+    environment[name] = found->second;
+  }
+  environment["QUALIFY_GATE"] = plan.gate;
+  environment["QUALIFY_RUN"] = plan.run;
+  for (const auto& [name, value] : bundle.required_environment) {
+    const auto found = environment.find(name);
+    if (found == environment.end() || found->second != value) {
+      return fail(Errc::refused,
+                  "the bundle requires " + name + "=" + value + ", effective is " +
+                      (found == environment.end() ? "nothing" : "'" + found->second + "'"),
+                  "arm '" + arm.name + "'");
+    }
+  }
+  return environment;
+}
+
+Environment recorded_environment(const store::Bundle& bundle, Environment environment) {
+  for (const std::string& name : bundle.passed_environment) {
+    if (environment.count(name) != 0) environment[name] = "(passed at launch)";
+  }
+  return environment;
+}
+
+}  // namespace qualify::run

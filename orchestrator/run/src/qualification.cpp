@@ -1,0 +1,144 @@
+#include "qualify/run/qualification.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include "execute.hpp"
+#include "qualify/base/files.hpp"
+#include "qualify/certify/statement.hpp"
+#include "qualify/run/evidence.hpp"
+
+namespace qualify::run {
+
+namespace {
+
+constexpr const char* kJudgementType = "application/vnd.qualify.judgement.v1+json";
+
+/// The unfinished qualification of this very plan, or a new one.
+Result<QualificationState> begin(Recorder& recorder, const plan::Plan& plan) {
+  const Digest digest = plan::plan_digest(plan);
+  auto names = recorder.journal().qualifications(plan.gate);
+  if (!names) return tl::unexpected(names.error());
+  if (!names->empty()) {
+    auto latest = recorder.state_of(names->back());
+    if (!latest) return latest;
+    if (!latest->finished() && latest->plan_digest == digest) return latest;
+  }
+  return recorder.start(plan);
+}
+
+Result<policy::Judgement> judge_recorded(const State& state, const QualificationState& done,
+                                         const policy::Gate& gate) {
+  std::vector<policy::RunEvidence> runs;
+  for (const RunState& run : done.runs) {
+    if (!run.evidence) continue;
+    auto evidence = load_evidence(state.evidence, *run.evidence, state.paths.temporary());
+    if (!evidence) return tl::unexpected(evidence.error());
+    runs.push_back(std::move(*evidence));
+  }
+  return policy::judge(gate, runs);
+}
+
+/// One line for tables.
+std::string summary_of(const policy::Judgement& judgement) {
+  for (const policy::PairJudgement& pair : judgement.pairs) {
+    if (judgement.verdict == policy::Verdict::fail && pair.comparison) {
+      if (const auto* first = pair.comparison->first_divergence()) {
+        return first->metric + " differs from iteration " + std::to_string(first->first->iteration);
+      }
+    }
+  }
+  return judgement.reasons.empty() ? std::string() : judgement.reasons.front();
+}
+
+Result<void> record_verdict(State& state, Recorder& recorder, const std::string& name,
+                            const policy::Judgement& judgement) {
+  const Json json = to_json(judgement);
+  const auto stored = state.evidence.add_bytes(canonical_bytes(json), kJudgementType);
+  if (!stored) return tl::unexpected(stored.error());
+  return recorder.append(name, {}, 0, event::kVerdict,
+                         {{"verdict", policy::name_of(judgement.verdict)},
+                          {"reasons", judgement.reasons},
+                          {"level", json.at("level")},
+                          {"judgement", stored->digest.str()},
+                          {"summary", summary_of(judgement)}});
+}
+
+certify::GateResult gate_result(const Request& request, const store::Bundle& bundle,
+                                const QualificationState& done, const policy::Judgement& judgement,
+                                const std::string& scheduler) {
+  certify::GateResult result{request.gate, judgement,        bundle.digest, bundle.name,
+                             bundle.dirty, done.plan_digest, {},            scheduler,
+                             done.name,    bundle.recipe,    bundle.topology};
+  for (const RunState& run : done.runs) {
+    if (!run.evidence || run.attempts.empty()) continue;
+    const Attempt& last = run.attempts.back();
+    result.runs.push_back(
+        {run.run.id, run.run.arm, last.number, *run.evidence, last.job_id, last.nodes});
+  }
+  return result;
+}
+
+}  // namespace
+
+Result<Outcome> qualify_gate(State& state, const Request& request, const Ports& ports) {
+  const auto lock = FileLock::acquire(state.paths.lock(), false);
+  if (!lock) {
+    return fail(Errc::busy, "another qualify is running a gate with this state",
+                state.paths.folder.string(), "wait for it, or see: qualify status");
+  }
+  Recorder recorder(state.database, ports);
+
+  const auto bundle = store::load(state.bundles, request.bundle);
+  if (!bundle) return tl::unexpected(bundle.error());
+  const auto plan = plan::expand(request.gate, *bundle, request.grant);
+  if (!plan) return tl::unexpected(plan.error());
+
+  // Beyond this point the criteria are logged and cannot follow the results.
+  auto started = begin(recorder, *plan);
+  if (!started) return tl::unexpected(started.error());
+  const std::string name = started->name;
+
+  const Context context{state, request, ports, recorder, *bundle};
+  auto executed = execute(context, name);
+  if (!executed) return tl::unexpected(executed.error());
+
+  // Beyond this point nothing executes.
+  auto collected = collect_all(context, *executed);
+  if (!collected) return tl::unexpected(collected.error());
+
+  auto judgement = judge_recorded(state, *collected, request.gate);
+  if (!judgement) return tl::unexpected(judgement.error());
+  if (auto recorded = record_verdict(state, recorder, name, *judgement); !recorded) {
+    return tl::unexpected(recorded.error());
+  }
+
+  Outcome outcome{{}, std::move(*judgement), {}, {}};
+  if (outcome.judgement.verdict == policy::Verdict::pass) {
+    auto description = ports.scheduler.describe();
+    const auto statement = certify::gate_statement(
+        gate_result(request, *bundle, *collected, outcome.judgement,
+                    description ? *description : ports.scheduler.kind()));
+    if (statement) {
+      ledger::Ledger ledger(state.database);
+      const auto record = ledger.append(ports.signer, ledger::RecordKind::certificate,
+                                        request.gate.name, bundle->digest, ports.clock.now(),
+                                        *statement);
+      if (!record) return tl::unexpected(record.error());
+      outcome.certificate = record->id;
+      if (auto noted = recorder.append(name, {}, 0, event::kCertificate, {{"id", record->id}});
+          !noted) {
+        return tl::unexpected(noted.error());
+      }
+    } else if (statement.error().code == Errc::refused) {
+      outcome.no_certificate = statement.error().message;
+    } else {
+      return tl::unexpected(statement.error());
+    }
+  }
+  auto final_state = recorder.state_of(name);
+  if (!final_state) return tl::unexpected(final_state.error());
+  outcome.state = std::move(*final_state);
+  return outcome;
+}
+
+}  // namespace qualify::run

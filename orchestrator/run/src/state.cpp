@@ -1,0 +1,68 @@
+#include "qualify/run/state.hpp"
+
+#include <sys/stat.h>
+
+#include "qualify/base/files.hpp"
+
+namespace qualify::run {
+
+namespace {
+
+Result<void> must_exist(const StatePaths& paths) {
+  if (fs::exists(paths.database())) return {};
+  return fail(Errc::not_found, "no state folder", paths.folder.string(),
+              "make one with: qualify init");
+}
+
+}  // namespace
+
+Result<void> init_state(const std::filesystem::path& folder) {
+  const StatePaths paths{folder};
+  if (fs::exists(paths.database())) {
+    return fail(Errc::already_exists, "a state folder is there already", folder.string(),
+                "go on with: qualify status");
+  }
+  for (const fs::path& made : {paths.folder, paths.runs(), paths.local_jobs(), paths.temporary(),
+                               paths.signing_key().parent_path()}) {
+    if (auto done = make_folders(made); !done) return done;
+  }
+  ::chmod(paths.signing_key().parent_path().c_str(), 0700);
+  if (!fs::exists(paths.signing_key())) {
+    if (auto key = ledger::create_key(paths.signing_key()); !key) {
+      return tl::unexpected(key.error());
+    }
+  }
+  for (const fs::path& store : {paths.bundles(), paths.evidence()}) {
+    if (auto opened = store::BlobStore::open(store); !opened) return tl::unexpected(opened.error());
+  }
+  // Last: a state without its database does not exist, so an init that was cut off can be repeated.
+  auto database = journal::Database::open(paths.database());
+  if (!database) return tl::unexpected(database.error());
+  return {};
+}
+
+Result<State> open_state(const std::filesystem::path& folder) {
+  const StatePaths paths{folder};
+  if (auto there = must_exist(paths); !there) return tl::unexpected(there.error());
+  auto bundles = store::BlobStore::open(paths.bundles());
+  if (!bundles) return tl::unexpected(bundles.error());
+  auto evidence = store::BlobStore::open(paths.evidence());
+  if (!evidence) return tl::unexpected(evidence.error());
+  auto database = journal::Database::open(paths.database());
+  if (!database) return tl::unexpected(database.error());
+  return State{paths, std::move(*bundles), std::move(*evidence), std::move(*database)};
+}
+
+Result<State> open_state_read_only(const std::filesystem::path& folder) {
+  const StatePaths paths{folder};
+  if (auto there = must_exist(paths); !there) return tl::unexpected(there.error());
+  auto bundles = store::BlobStore::open_read_only(paths.bundles());
+  if (!bundles) return tl::unexpected(bundles.error());
+  auto evidence = store::BlobStore::open_read_only(paths.evidence());
+  if (!evidence) return tl::unexpected(evidence.error());
+  auto database = journal::Database::open_read_only(paths.database());
+  if (!database) return tl::unexpected(database.error());
+  return State{paths, std::move(*bundles), std::move(*evidence), std::move(*database)};
+}
+
+}  // namespace qualify::run
