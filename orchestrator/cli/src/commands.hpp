@@ -1,0 +1,33 @@
+#pragma once
+
+#include <vector>
+
+#include "session.hpp"
+
+namespace CLI {
+class App;
+}
+
+namespace qualify::cli {
+
+/// Adds one command to the program; its callback runs it and sets Session::exit.
+using AddCommand = void (*)(CLI::App& app, Session& session);
+
+void add_init(CLI::App& app, Session& session);
+void add_doctor(CLI::App& app, Session& session);
+void add_bundle(CLI::App& app, Session& session);
+void add_reservation(CLI::App& app, Session& session);
+void add_plan(CLI::App& app, Session& session);
+void add_run(CLI::App& app, Session& session);
+void add_status(CLI::App& app, Session& session);
+void add_compare(CLI::App& app, Session& session);
+void add_cert(CLI::App& app, Session& session);
+void add_job(CLI::App& app, Session& session);
+
+/// Every command, in the order of `qualify --help`.
+inline const std::vector<AddCommand> kCommands = {
+    add_init, add_doctor, add_bundle,  add_reservation, add_plan,
+    add_run,  add_status, add_compare, add_cert,        add_job,
+};
+
+}  // namespace qualify::cli

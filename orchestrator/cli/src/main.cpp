@@ -1,0 +1,78 @@
+#include <pwd.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <iostream>
+
+#include "commands.hpp"
+#include "qualify/base/version.hpp"
+
+extern char** environ;  // NOLINT(readability-redundant-declaration)
+
+namespace {
+
+std::map<std::string, std::string> read_environment() {
+  std::map<std::string, std::string> variables;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string text = *entry;
+    const auto equals = text.find('=');
+    if (equals != std::string::npos) variables[text.substr(0, equals)] = text.substr(equals + 1);
+  }
+  return variables;
+}
+
+std::string host_name() {
+  char name[256] = {};
+  return ::gethostname(name, sizeof name - 1) == 0 ? name : "localhost";
+}
+
+std::string user_name() {
+  const passwd* entry = ::getpwuid(::getuid());
+  return entry != nullptr ? entry->pw_name : std::to_string(::getuid());
+}
+
+int terminal_width() {
+  winsize size{};
+  if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col >= 40) return size.ws_col;
+  return 80;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  using namespace qualify;
+  SystemClock clock;
+  std::error_code ignored;
+  cli::Session session{std::cout,
+                       std::cerr,
+                       clock,
+                       read_environment(),
+                       std::filesystem::read_symlink("/proc/self/exe", ignored),
+                       std::filesystem::current_path(ignored),
+                       host_name(),
+                       user_name(),
+                       ::isatty(STDERR_FILENO) == 1,
+                       terminal_width(),
+                       {},
+                       Exit::ok};
+
+  CLI::App app("Qualifies the determinism of large training setups, with evidence.", "qualify");
+  app.set_version_flag("--version", std::string("qualify ") + version());
+  app.add_option("--state", session.state_option, "State folder (default: the nearest .qualify)")
+      ->type_name("DIR");
+  app.require_subcommand(1);
+  app.fallthrough();
+  app.footer(
+      "Exit codes: 0 pass, equal, done; 1 fail, differs; 2 usage or bad input;\n"
+      "3 inconclusive, needs a decision, blocked or refused; 4 scheduler or system\n"
+      "unavailable; 5 integrity fault; 130 stopped by Ctrl-C.");
+  for (const cli::AddCommand add : cli::kCommands) add(app, session);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    const int code = app.exit(error);
+    return code == 0 ? 0 : static_cast<int>(Exit::usage);
+  }
+  return static_cast<int>(session.exit);
+}

@@ -1,0 +1,96 @@
+#include "session.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include "qualify/scheduler/local.hpp"
+#include "qualify/scheduler/module.hpp"
+
+namespace qualify::cli {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Where run-time modules lie, in the order in which they are tried.
+std::vector<fs::path> module_candidates(const Session& session, const std::string& file) {
+  std::vector<fs::path> candidates;
+  if (const std::string folder = session.variable("QUALIFY_MODULES"); !folder.empty()) {
+    candidates.push_back(fs::path(folder) / file);
+  }
+  const fs::path beside = session.executable.parent_path();
+  candidates.push_back(beside / ".." / "lib" / "qualify" / file);
+  candidates.push_back(beside / ".." / ".." / "schedulers" / "slurm" / file);  // a build folder
+  return candidates;
+}
+
+}  // namespace
+
+std::string Session::variable(const std::string& name) const {
+  const auto found = environment.find(name);
+  return found == environment.end() ? std::string() : found->second;
+}
+
+fs::path Session::state_folder() const {
+  if (!state_option.empty()) return folder / state_option;
+  if (const std::string set = variable("QUALIFY_STATE"); !set.empty()) return folder / set;
+  for (fs::path at = folder;; at = at.parent_path()) {
+    if (fs::exists(at / ".qualify" / "qualify.db")) return at / ".qualify";
+    if (at == at.parent_path()) return folder / ".qualify";
+  }
+}
+
+void Session::finish(const Result<Exit>& result) {
+  if (result) {
+    exit = *result;
+    return;
+  }
+  err << "qualify: " << result.error().describe() << '\n';
+  exit = exit_for(result.error().code);
+}
+
+void Session::print_json(Json record) {
+  if (!record.contains("schema_version")) record["schema_version"] = 1;
+  out << record.dump(2, ' ', false, Json::error_handler_t::replace) << '\n';
+}
+
+Result<policy::Gate> find_gate(const Session& session, const std::string& file,
+                               const std::string& name) {
+  const fs::path path = session.folder / (file.empty() ? "qualification.yaml" : file);
+  const auto qualification = policy::read_qualification(path);
+  if (!qualification) {
+    if (qualification.error().code == Errc::not_found) {
+      return fail(Errc::not_found, "no file of gates", path.string(),
+                  "write one (docs/formats/qualification.md), or name it with --file");
+    }
+    return tl::unexpected(qualification.error());
+  }
+  if (const policy::Gate* gate = qualification->gate(name)) return *gate;
+  std::string known;
+  for (const policy::Gate& gate : qualification->gates) {
+    known += (known.empty() ? "" : ", ") + gate.name;
+  }
+  return fail(Errc::not_found, "no gate '" + name + "'", path.string(), "gates there: " + known);
+}
+
+Result<std::unique_ptr<scheduler::Scheduler>> open_scheduler(const Session& session,
+                                                             const std::string& reservation) {
+  if (reservation.empty() || reservation == "local") {
+    scheduler::LocalOptions options;
+    options.folder = fs::absolute(session.state_folder() / "local");
+    // One lock for the machine, whoever uses it; tests of one machine give each its own.
+    const std::string lock = session.variable("QUALIFY_MACHINE_LOCK");
+    options.machine_lock = lock.empty() ? "/tmp/qualify-machine.lock" : lock;
+    options.host = session.host;
+    options.user = session.user;
+    return scheduler::make_local(std::move(options), session.clock);
+  }
+  std::string tried;
+  for (const fs::path& candidate : module_candidates(session, "qualify_scheduler_slurm.so")) {
+    if (fs::exists(candidate)) return scheduler::load_module(candidate);
+    tried += (tried.empty() ? "" : ", ") + candidate.lexically_normal().string();
+  }
+  return fail(Errc::unsupported, "this qualify has no Slurm backend", "looked for " + tried,
+              "install libslurm-dev and build again, or set QUALIFY_MODULES");
+}
+
+}  // namespace qualify::cli

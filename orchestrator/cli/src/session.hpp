@@ -1,0 +1,55 @@
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <ostream>
+#include <string>
+
+#include "qualify/base/clock.hpp"
+#include "qualify/base/error.hpp"
+#include "qualify/base/json.hpp"
+#include "qualify/policy/gate.hpp"
+#include "qualify/run/state.hpp"
+#include "qualify/scheduler/scheduler.hpp"
+
+namespace qualify::cli {
+
+/// What one invocation has of the world. main() fills it; commands take it, and nothing else touches
+/// streams, environment or the clock.
+struct Session {
+  std::ostream& out;  ///< results
+  std::ostream& err;  ///< diagnostics
+  Clock& clock;
+  std::map<std::string, std::string> environment;
+  std::filesystem::path executable;  ///< this program, absolute
+  std::filesystem::path folder;      ///< current folder
+  std::string host;
+  std::string user;
+  bool err_is_terminal = false;  ///< progress is shown only then
+  int width = 80;                ///< columns of the terminal
+
+  std::string state_option;  ///< --state
+  Exit exit = Exit::ok;      ///< what main() returns
+
+  /// --state, else QUALIFY_STATE, else the nearest .qualify of this folder and those above, else
+  /// .qualify here.
+  [[nodiscard]] std::filesystem::path state_folder() const;
+  [[nodiscard]] std::string variable(const std::string& name) const;  ///< empty when not set
+
+  /// Ends a command: prints an error, keeps the exit code.
+  void finish(const Result<Exit>& result);
+  /// Prints one JSON root record; schema_version is put in if it is not there.
+  void print_json(Json record);
+};
+
+/// The gate of a file, or an error that lists those there are. Errors: not_found, invalid_input.
+[[nodiscard]] Result<policy::Gate> find_gate(const Session& session, const std::string& file,
+                                             const std::string& name);
+
+/// The backend for a reservation: this machine when the name is empty, Slurm otherwise.
+/// Errors: unavailable, unsupported (no Slurm module, with where it was looked for).
+[[nodiscard]] Result<std::unique_ptr<scheduler::Scheduler>> open_scheduler(
+    const Session& session, const std::string& reservation);
+
+}  // namespace qualify::cli
