@@ -116,8 +116,8 @@ Result<pid_t> spawn(const ProcessRequest& request) {
 
   std::error_code error;
   bp::child child(bp::exe = *program, bp::args = arguments, environment,
-                  bp::start_dir = request.folder.string(), bp::std_in < bp::null,
-                  bp::std_out > out, bp::std_err > err, ChildSetup(request), error);
+                  bp::start_dir = request.folder.string(), bp::std_in<bp::null, bp::std_out> out,
+                  bp::std_err > err, ChildSetup(request), error);
   close_files();
   if (error) return fail_errno(error.value(), "cannot start", *program);
   const pid_t pid = child.id();
@@ -138,7 +138,8 @@ ExitStatus exit_status(int wait_status) {
 Result<ExitStatus> wait_for(pid_t child) {
   int status = 0;
   while (::waitpid(child, &status, 0) < 0) {
-    if (errno != EINTR) return fail_errno(errno, "cannot wait for process " + std::to_string(child));
+    if (errno != EINTR)
+      return fail_errno(errno, "cannot wait for process " + std::to_string(child));
   }
   return exit_status(status);
 }

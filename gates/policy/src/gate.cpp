@@ -46,7 +46,9 @@ void read_performance(spec::Fields& fields, Gate& gate) {
 
 }  // namespace
 
-const char* name_of(GateKind kind) { return kKinds[static_cast<std::size_t>(kind)].c_str(); }
+const char* name_of(GateKind kind) {
+  return kKinds[static_cast<std::size_t>(kind)].c_str();
+}
 
 Json to_json(const Gate& gate) {
   Json json = {
@@ -77,7 +79,9 @@ Json to_json(const Gate& gate) {
   return json;
 }
 
-Digest policy_digest(const Gate& gate) { return digest_of(to_json(gate)); }
+Digest policy_digest(const Gate& gate) {
+  return digest_of(to_json(gate));
+}
 
 const Gate* Qualification::gate(const std::string& name) const {
   for (const Gate& candidate : gates) {
@@ -99,7 +103,8 @@ Result<Qualification> read_qualification(const std::filesystem::path& file) {
     gate.name = name;
     // The name becomes a folder and part of a job's name.
     if (name.empty() || name.size() > 64 || name[0] == '.' || name[0] == '-' ||
-        name.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") !=
+        name.find_first_not_of(
+            "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") !=
             std::string::npos) {
       entry.fault(entry.mark(), "gate name '" + name + "' is not usable",
                   "letters, digits, '.', '_' and '-', at most 64, not starting with '.' or '-'");
@@ -108,8 +113,12 @@ Result<Qualification> read_qualification(const std::filesystem::path& file) {
     gate.description = entry.text("description");
     gate.run_limit = entry.duration("run_limit", std::chrono::hours(1));
     switch (gate.kind) {
-      case GateKind::repeatability: read_repeatability(entry, gate); break;
-      case GateKind::performance: read_performance(entry, gate); break;
+      case GateKind::repeatability:
+        read_repeatability(entry, gate);
+        break;
+      case GateKind::performance:
+        read_performance(entry, gate);
+        break;
     }
     qualification.gates.push_back(std::move(gate));
   });

@@ -91,7 +91,8 @@ Judgement judge_repeatability(const Gate& gate, const std::vector<RunEvidence>& 
       if (const auto* first = comparison.first_divergence()) {
         differences.push_back(names + ": " + describe_difference(*first));
       } else if (comparison.outcome == exactness::Outcome::inconclusive) {
-        for (const std::string& reason : comparison.reasons) doubts.push_back(names + ": " + reason);
+        for (const std::string& reason : comparison.reasons)
+          doubts.push_back(names + ": " + reason);
         if (comparison.reasons.empty()) doubts.push_back(names + " could not be compared");
       } else if (comparison.outcome == exactness::Outcome::differs) {
         differences.push_back(names + " differ");
@@ -133,7 +134,9 @@ Judgement judge_repeatability(const Gate& gate, const std::vector<RunEvidence>& 
 
 }  // namespace
 
-const char* name_of(Verdict verdict) { return kVerdicts[static_cast<std::size_t>(verdict)]; }
+const char* name_of(Verdict verdict) {
+  return kVerdicts[static_cast<std::size_t>(verdict)];
+}
 
 Result<Verdict> parse_verdict(const std::string& text) {
   for (std::size_t i = 0; i < kVerdicts.size(); ++i) {
@@ -144,19 +147,24 @@ Result<Verdict> parse_verdict(const std::string& text) {
 
 Exit exit_for(Verdict verdict) {
   switch (verdict) {
-    case Verdict::pass: return Exit::ok;
-    case Verdict::fail: return Exit::differs;
+    case Verdict::pass:
+      return Exit::ok;
+    case Verdict::fail:
+      return Exit::differs;
     case Verdict::inconclusive:
     case Verdict::needs_decision:
-    case Verdict::blocked: return Exit::undecided;
+    case Verdict::blocked:
+      return Exit::undecided;
   }
   return Exit::undecided;
 }
 
 Judgement judge(const Gate& gate, const std::vector<RunEvidence>& runs) {
   switch (gate.kind) {
-    case GateKind::repeatability: return judge_repeatability(gate, runs);
-    case GateKind::performance: return judge_performance(gate, runs);
+    case GateKind::repeatability:
+      return judge_repeatability(gate, runs);
+    case GateKind::performance:
+      return judge_performance(gate, runs);
   }
   return {};
 }

@@ -10,12 +10,12 @@ constexpr const char* kStatementType = "https://in-toto.io/Statement/v1";
 constexpr const char* kGrantPredicate = "urn:qualify:predicate:grant:v1";
 
 Json grant_statement(const scheduler::Grant& grant) {
-  return {{"_type", kStatementType},
-          {"subject", Json::array({{{"name", "reservation/" + grant.reservation.name},
-                                    {"digest",
-                                     {{"sha256", fingerprint(grant.reservation).hex()}}}}})},
-          {"predicateType", kGrantPredicate},
-          {"predicate", to_json(grant)}};
+  return {
+      {"_type", kStatementType},
+      {"subject", Json::array({{{"name", "reservation/" + grant.reservation.name},
+                                {"digest", {{"sha256", fingerprint(grant.reservation).hex()}}}}})},
+      {"predicateType", kGrantPredicate},
+      {"predicate", to_json(grant)}};
 }
 
 Result<scheduler::Grant> read_grant(const ledger::Record& record) {
@@ -61,8 +61,11 @@ Result<ledger::Record> record_grant(Session& session, run::State& state, const s
                                     const std::string& scheduler_kind,
                                     const scheduler::Reservation& reservation) {
   if (const auto faults = scheduler::unfit_for_grant(reservation); !faults.empty()) {
-    Error error{Errc::refused, faults.front().message, "reservation '" + reservation.name + "'",
-                "such a reservation cannot keep the promise; ask for one without it", {}};
+    Error error{Errc::refused,
+                faults.front().message,
+                "reservation '" + reservation.name + "'",
+                "such a reservation cannot keep the promise; ask for one without it",
+                {}};
     for (std::size_t i = 1; i < faults.size(); ++i) {
       error.others.push_back({Errc::refused, faults[i].message, error.context, {}, {}});
     }

@@ -22,8 +22,9 @@ namespace qualify::cli {
 
 /// The latest grant of this reservation to this gate that is not revoked; its signature is checked.
 /// Errors: integrity, io.
-[[nodiscard]] Result<std::optional<scheduler::Grant>> current_grant(
-    const run::State& state, const std::string& gate, const std::string& reservation);
+[[nodiscard]] Result<std::optional<scheduler::Grant>> current_grant(const run::State& state,
+                                                                    const std::string& gate,
+                                                                    const std::string& reservation);
 
 /// The grant that a plan rests on. Locally whoever starts a run grants the machine, on the record;
 /// on Slurm an operator's grant must be there. Errors: refused (no grant; says how to get one).

@@ -15,8 +15,8 @@
 
 namespace qualify::cli {
 
-/// What one invocation has of the world. main() fills it; commands take it, and nothing else touches
-/// streams, environment or the clock.
+/// What one invocation has of the world. main() fills it; commands take it, and nothing else
+/// touches streams, environment or the clock.
 struct Session {
   std::ostream& out;  ///< results
   std::ostream& err;  ///< diagnostics

@@ -40,8 +40,9 @@ Json topology_json(const spec::Topology& topology) {
 
 spec::Topology topology_from(const Json& json) {
   const auto field = [&](const char* key) { return json.at(key).get<std::uint32_t>(); };
-  return {field("nodes"),           field("gpus_per_node"),    field("tensor_parallel"),
-          field("pipeline_parallel"), field("expert_parallel"), field("context_parallel"),
+  return {field("nodes"),           field("gpus_per_node"),
+          field("tensor_parallel"), field("pipeline_parallel"),
+          field("expert_parallel"), field("context_parallel"),
           field("data_parallel")};
 }
 
@@ -175,7 +176,9 @@ Result<Plan> plan_from_json(const Json& json) {
   }
 }
 
-Digest plan_digest(const Plan& plan) { return digest_of(to_json(plan)); }
+Digest plan_digest(const Plan& plan) {
+  return digest_of(to_json(plan));
+}
 
 scheduler::Requirement requirement(const Plan& plan) {
   scheduler::Requirement needed;

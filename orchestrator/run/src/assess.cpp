@@ -41,7 +41,8 @@ Assessment assess(const scheduler::Job& job, const std::optional<Sentinel>& sent
                       "the scheduler says failed, the job's own result says success");
       }
       return failed(FailureClass::workload, sentinel->failure);
-    case JobState::completed: break;
+    case JobState::completed:
+      break;
     default:
       return failed(FailureClass::disagreement,
                     with_reason("the scheduler cannot say how the job ended (" + state + ")", job));

@@ -108,7 +108,8 @@ Result<Digest> collect(const EvidenceRequest& request, const store::Bundle& bund
       const bool there = std::any_of(found->begin(), found->end(), [&](const Found& candidate) {
         return candidate.path == file.path;
       });
-      if (!there) doubt(FailureClass::disagreement, file.path + " vanished after the job had ended");
+      if (!there)
+        doubt(FailureClass::disagreement, file.path + " vanished after the job had ended");
     }
   }
   for (const spec::Output& output : bundle.outputs) {

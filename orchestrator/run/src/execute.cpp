@@ -103,9 +103,11 @@ class RunDriver {
       return noted;
     }
     if (faults.empty()) return {};
-    Error error{Errc::refused, faults.front().message,
+    Error error{Errc::refused,
+                faults.front().message,
                 "reservation '" + plan_.reservation + "'",
-                "nothing was submitted; run the same command again when it is cured", {}};
+                "nothing was submitted; run the same command again when it is cured",
+                {}};
     for (std::size_t i = 1; i < faults.size(); ++i) {
       error.others.push_back({Errc::refused, faults[i].message, error.context, {}, {}});
     }
@@ -115,9 +117,8 @@ class RunDriver {
   /// This run and all that follow it in the plan must still fit.
   scheduler::Requirement remaining_requirement() const {
     plan::Plan rest = plan_;
-    const auto here = std::find_if(rest.runs.begin(), rest.runs.end(), [&](const plan::Run& run) {
-      return run.id == run_.run.id;
-    });
+    const auto here = std::find_if(rest.runs.begin(), rest.runs.end(),
+                                   [&](const plan::Run& run) { return run.id == run_.run.id; });
     rest.runs.erase(rest.runs.begin(), here);
     return plan::requirement(rest);
   }

@@ -23,15 +23,16 @@ std::string variable(const Environment& environment, const std::string& name) {
 Environment printable(Environment environment) {
   for (auto& [name, value] : environment) {
     if (!canonical_json(Json(value))) {
-      value = "hex:" + to_hex(std::span(reinterpret_cast<const std::uint8_t*>(value.data()),
-                                        value.size()));
+      value = "hex:" +
+              to_hex(std::span(reinterpret_cast<const std::uint8_t*>(value.data()), value.size()));
     }
   }
   return environment;
 }
 
 /// Starts the tasks of this node, each told its rank as torchrun does, and waits for all of them.
-/// The first failure is the result; the others are then killed, for they wait for the one that died.
+/// The first failure is the result; the others are then killed, for they wait for the one that
+/// died.
 Result<ExitStatus> run_local_tasks(const JobPlan& plan, ProcessRequest process) {
   std::vector<pid_t> tasks;
   const Environment common = process.environment;
@@ -65,8 +66,7 @@ Result<ExitStatus> run_local_tasks(const JobPlan& plan, ProcessRequest process) 
 
 /// The same through srun, which spreads the tasks over the allocation's nodes.
 Result<ExitStatus> run_slurm_tasks(const JobPlan& plan, ProcessRequest process) {
-  std::vector<std::string> argv = {"srun",
-                                   "--nodes=" + std::to_string(plan.nodes),
+  std::vector<std::string> argv = {"srun", "--nodes=" + std::to_string(plan.nodes),
                                    "--ntasks=" + std::to_string(plan.nodes * plan.tasks_per_node),
                                    "--ntasks-per-node=" + std::to_string(plan.tasks_per_node),
                                    "--kill-on-bad-exit=1"};

@@ -17,9 +17,10 @@ Result<std::string> value_of(const std::string& name, const store::Bundle& bundl
   if (name == "container" && bundle.container.kind != spec::ContainerKind::none) {
     return bundle.container.kind == spec::ContainerKind::reference
                ? bundle.container.reference
-               : store::BlobStore::open_read_only(plan.store).map([&](const store::BlobStore& store) {
-                   return store.path_of(bundle.container.content.digest).string();
-                 });
+               : store::BlobStore::open_read_only(plan.store)
+                     .map([&](const store::BlobStore& store) {
+                       return store.path_of(bundle.container.content.digest).string();
+                     });
   }
   const auto rest = [&](const char* prefix) -> std::optional<std::string> {
     if (!name.starts_with(prefix)) return std::nullopt;
@@ -96,9 +97,18 @@ Result<std::vector<std::string>> workload_argv(const store::Bundle& bundle, cons
 }
 
 bool is_inherited(const std::string& name) {
-  static constexpr std::array kNames = {
-      "PATH", "HOME", "USER", "LOGNAME", "SHELL", "TMPDIR", "TZ", "LANG", "LC_ALL",
-      "CUDA_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL", "ROCR_VISIBLE_DEVICES"};
+  static constexpr std::array kNames = {"PATH",
+                                        "HOME",
+                                        "USER",
+                                        "LOGNAME",
+                                        "SHELL",
+                                        "TMPDIR",
+                                        "TZ",
+                                        "LANG",
+                                        "LC_ALL",
+                                        "CUDA_VISIBLE_DEVICES",
+                                        "GPU_DEVICE_ORDINAL",
+                                        "ROCR_VISIBLE_DEVICES"};
   static constexpr std::array kPrefixes = {"SLURM_", "SLURMD_", "PMIX_", "PMI_"};
   return std::find(kNames.begin(), kNames.end(), name) != kNames.end() ||
          std::any_of(kPrefixes.begin(), kPrefixes.end(),
@@ -116,8 +126,9 @@ Result<Environment> workload_environment(const store::Bundle& bundle, const spec
   for (const std::string& name : bundle.passed_environment) {
     const auto found = inherited.find(name);
     if (found == inherited.end()) {
-      return fail(Errc::invalid_input, "the bundle passes " + name + " at launch, but it is not set",
-                  {}, "export " + name + " and run again");
+      return fail(Errc::invalid_input,
+                  "the bundle passes " + name + " at launch, but it is not set", {},
+                  "export " + name + " and run again");
     }
     environment[name] = found->second;
   }

@@ -66,9 +66,9 @@ Result<void> record_verdict(State& state, Recorder& recorder, const std::string&
 certify::GateResult gate_result(const Request& request, const store::Bundle& bundle,
                                 const QualificationState& done, const policy::Judgement& judgement,
                                 const std::string& scheduler) {
-  certify::GateResult result{request.gate, judgement,        bundle.digest, bundle.name,
-                             bundle.dirty, done.plan_digest, {},            scheduler,
-                             done.name,    bundle.recipe,    bundle.topology};
+  certify::GateResult result{request.gate,     judgement, bundle.digest, bundle.name, bundle.dirty,
+                             done.plan_digest, {},        scheduler,     done.name,   bundle.recipe,
+                             bundle.topology};
   for (const RunState& run : done.runs) {
     if (!run.evidence || run.attempts.empty()) continue;
     const Attempt& last = run.attempts.back();
@@ -115,14 +115,14 @@ Result<Outcome> qualify_gate(State& state, const Request& request, const Ports& 
   Outcome outcome{{}, std::move(*judgement), {}, {}};
   if (outcome.judgement.verdict == policy::Verdict::pass) {
     auto description = ports.scheduler.describe();
-    const auto statement = certify::gate_statement(
-        gate_result(request, *bundle, *collected, outcome.judgement,
-                    description ? *description : ports.scheduler.kind()));
+    const auto statement =
+        certify::gate_statement(gate_result(request, *bundle, *collected, outcome.judgement,
+                                            description ? *description : ports.scheduler.kind()));
     if (statement) {
       ledger::Ledger ledger(state.database);
-      const auto record = ledger.append(ports.signer, ledger::RecordKind::certificate,
-                                        request.gate.name, bundle->digest, ports.clock.now(),
-                                        *statement);
+      const auto record =
+          ledger.append(ports.signer, ledger::RecordKind::certificate, request.gate.name,
+                        bundle->digest, ports.clock.now(), *statement);
       if (!record) return tl::unexpected(record.error());
       outcome.certificate = record->id;
       if (auto noted = recorder.append(name, {}, 0, event::kCertificate, {{"id", record->id}});

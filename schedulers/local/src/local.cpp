@@ -16,8 +16,9 @@ namespace {
 constexpr const char* kReservation = "local";
 
 bool usable_name(const std::string& nonce) {
-  return !nonce.empty() && nonce.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTU"
-                                                   "VWXYZ0123456789-_") == std::string::npos;
+  return !nonce.empty() && nonce.find_first_not_of(
+                               "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTU"
+                               "VWXYZ0123456789-_") == std::string::npos;
 }
 
 class Local final : public Scheduler {
@@ -84,12 +85,13 @@ class Local final : public Scheduler {
     if (!lock) {
       if (lock.error().code != Errc::busy) return tl::unexpected(lock.error());
       return fail(Errc::refused, "the machine is in use by another run",
-                  options_.machine_lock.string(), "wait for it to end, or see 'qualify status' there");
+                  options_.machine_lock.string(),
+                  "wait for it to end, or see 'qualify status' there");
     }
     if (auto made = make_folders(folder); !made) return tl::unexpected(made.error());
-    const local::Request record{request.nonce,       request.name,        request.executable,
-                                request.plan_file,   request.folder,      request.environment,
-                                request.time_limit,  clock_.now()};
+    const local::Request record{request.nonce,      request.name,   request.executable,
+                                request.plan_file,  request.folder, request.environment,
+                                request.time_limit, clock_.now()};
     if (auto written = local::write_request(folder, record); !written) {
       return tl::unexpected(written.error());
     }

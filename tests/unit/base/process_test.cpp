@@ -22,7 +22,8 @@ ProcessRequest request(const test::TempFolder& folder, std::vector<std::string> 
 
 TEST(Process, GetsExactlyItsArgumentsEnvironmentAndFolder) {
   const test::TempFolder folder;
-  const auto pid = spawn(request(folder, {"sh", "-c", "echo \"$GREETING|$1|$HOME\"; pwd", "-", "a b*"}));
+  const auto pid =
+      spawn(request(folder, {"sh", "-c", "echo \"$GREETING|$1|$HOME\"; pwd", "-", "a b*"}));
   ASSERT_TRUE(pid) << pid.error().describe();
   EXPECT_TRUE(wait_for(*pid)->success());
   EXPECT_EQ(read_file(folder / "out").value(),

@@ -48,8 +48,8 @@ void print_bundle(Session& session, const store::Bundle& bundle) {
     table.add({"code", code.name + " at " + code.commit + " (" + code.revision + ")"});
   }
   for (const auto& config : bundle.configs) {
-    table.add({"config", config.name + " " + config.file_name + " " +
-                             config.content.digest.brief()});
+    table.add(
+        {"config", config.name + " " + config.file_name + " " + config.content.digest.brief()});
   }
   std::string container = spec::name_of(bundle.container.kind);
   if (!bundle.container.reference.empty()) container += " " + bundle.container.reference;
@@ -102,9 +102,8 @@ Result<Exit> run_verify(Session& session, const Options& options) {
   if (options.json) {
     Json list = Json::array();
     for (const Error& fault : faults) {
-      list.push_back({{"code", name_of(fault.code)},
-                      {"message", fault.message},
-                      {"context", fault.context}});
+      list.push_back(
+          {{"code", name_of(fault.code)}, {"message", fault.message}, {"context", fault.context}});
     }
     session.print_json({{"bundle", digest->str()}, {"ok", faults.empty()}, {"faults", list}});
   } else if (faults.empty()) {
@@ -126,12 +125,12 @@ void add_bundle(CLI::App& app, Session& session) {
     auto options = std::make_shared<Options>();
     CLI::App* command = group->add_subcommand(name, text);
     command->add_flag("--json", options->json, "Print one JSON record");
-    command->callback(
-        [&session, options, action] { session.finish(action(session, *options)); });
+    command->callback([&session, options, action] { session.finish(action(session, *options)); });
     return std::pair(command, options);
   };
   {
-    const auto [command, options] = add("seal", "Freeze what a spec names into the store", run_seal);
+    const auto [command, options] =
+        add("seal", "Freeze what a spec names into the store", run_seal);
     command->add_option("SPEC", options->spec, "Bundle spec (bundle.yaml)")->required();
     command->add_flag("--allow-dirty", options->allow_dirty,
                       "Accept uncommitted changes; the bundle can never be certified");

@@ -22,7 +22,8 @@ Result<Exit> run_job(Session& session, const std::string& plan_file) {
 void add_job(CLI::App& app, Session& session) {
   // What schedulers start; nobody types these, so help does not list them.
   auto plan_file = std::make_shared<std::string>();
-  CLI::App* job = app.add_subcommand("job", "Run one attempt (started by the scheduler)")->group("");
+  CLI::App* job =
+      app.add_subcommand("job", "Run one attempt (started by the scheduler)")->group("");
   job->add_option("PLAN", *plan_file, "Job plan file")->required();
   job->callback([&session, plan_file] { session.finish(run_job(session, *plan_file)); });
 

@@ -57,8 +57,7 @@ Result<Exit> run_grant(Session& session, const Options& options) {
   if (!scheduler) return tl::unexpected(scheduler.error());
   const auto reservation = find_reservation(**scheduler, options.name);
   if (!reservation) return tl::unexpected(reservation.error());
-  const auto record =
-      record_grant(session, *state, gate->name, (*scheduler)->kind(), *reservation);
+  const auto record = record_grant(session, *state, gate->name, (*scheduler)->kind(), *reservation);
   if (!record) return tl::unexpected(record.error());
   if (options.json) {
     session.print_json({{"grant", record->id},

@@ -18,7 +18,7 @@ struct ProcessRequest {
   std::filesystem::path folder;                    ///< working folder
   std::filesystem::path stdout_file;               ///< appended to; empty = ours
   std::filesystem::path stderr_file;               ///< appended to; empty = ours
-  bool new_session = false;        ///< setsid: no terminal signal reaches it
+  bool new_session = false;                        ///< setsid: no terminal signal reaches it
   bool new_group = false;          ///< its own process group, so that it can be signalled as one
   bool dies_with_parent = false;   ///< SIGKILL when the starting thread ends (Linux)
   std::vector<int> inherited_fds;  ///< stay open; all others of ours are close-on-exec

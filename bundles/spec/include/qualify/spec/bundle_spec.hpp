@@ -28,6 +28,7 @@ struct CodeInput {
 struct ConfigInput {
   std::string name;
   std::filesystem::path file;  ///< absolute
+  bool check = true;  ///< .json and .yaml must parse strictly; false = any bytes, not looked at
   Mark mark;
 };
 
@@ -45,7 +46,7 @@ struct ContainerInput {
 struct Arm {
   std::string name;
   std::vector<std::string> arguments;              ///< appended to launch.argv
-  std::map<std::string, std::string> environment;  ///< over the bundle's environment
+  std::map<std::string, std::string> environment;  ///< over the bundle's; placeholders as in argv
   Mark mark;
 };
 
@@ -63,6 +64,7 @@ struct Launch {
   std::uint32_t tasks_per_node = 1;
   std::vector<std::string> argv;  ///< placeholders {code.NAME} {config.NAME} {data.NAME}
                                   ///< {container} {output} {seed}; "{{" is a brace
+                                  ///< (placeholders.hpp)
 };
 
 /// Something that the workload leaves below {output}.
@@ -88,7 +90,7 @@ struct BundleSpec {
   std::vector<CodeInput> code;
   ContainerInput container;
   std::vector<ConfigInput> configs;
-  std::map<std::string, std::string> environment;  ///< set in every arm
+  std::map<std::string, std::string> environment;  ///< set in every arm; placeholders as in argv
   std::vector<std::string> passed_environment;     ///< names passed at launch, never recorded
   std::map<std::string, std::string> required_environment;  ///< effective value must be this
   std::vector<Arm> arms;

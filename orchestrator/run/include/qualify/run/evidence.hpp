@@ -27,8 +27,8 @@ struct EvidenceRequest {
   std::string gate;
   plan::Run run;
   Attempt attempt;
-  scheduler::Job job;                 ///< as last seen
-  std::filesystem::path folder;       ///< attempt folder
+  scheduler::Job job;            ///< as last seen
+  std::filesystem::path folder;  ///< attempt folder
   Digest plan;
 };
 
@@ -39,9 +39,9 @@ struct EvidenceRequest {
 [[nodiscard]] Result<Digest> collect(const EvidenceRequest& request, const store::Bundle& bundle,
                                      store::BlobStore& store);
 
-/// Reads a run back from its manifest, for judging: only from the evidence store, never from the run
-/// folder. `scratch` is a folder for a view by file names; it is emptied again.
-/// Errors: integrity, not_found, io.
+/// Reads a run back from its manifest, for judging: only from the evidence store, never from the
+/// run folder. `scratch` is a folder for a view by file names; it is emptied again. Errors:
+/// integrity, not_found, io.
 [[nodiscard]] Result<policy::RunEvidence> load_evidence(const store::BlobStore& store,
                                                         const Digest& manifest,
                                                         const std::filesystem::path& scratch);

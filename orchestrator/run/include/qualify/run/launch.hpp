@@ -25,13 +25,14 @@ struct JobLayout {
                                                              const JobPlan& plan,
                                                              const JobLayout& layout);
 
-/// Names that reach the workload from outside without being declared: what a process needs to run at
-/// all (PATH, HOME, …) and what the scheduler sets (SLURM_*, CUDA_VISIBLE_DEVICES, …). Everything else
-/// that is inherited is dropped, so that no login shell can change a recipe.
+/// Names that reach the workload from outside without being declared: what a process needs to run
+/// at all (PATH, HOME, …) and what the scheduler sets (SLURM_*, CUDA_VISIBLE_DEVICES, …).
+/// Everything else that is inherited is dropped, so that no login shell can change a recipe.
 [[nodiscard]] bool is_inherited(const std::string& name);
 
 /// The workload's whole environment: inherited names, then the bundle's, then the arm's, then the
-/// passed ones. Errors: invalid_input (a passed name is not set), refused (a required value differs).
+/// passed ones. Errors: invalid_input (a passed name is not set), refused (a required value
+/// differs).
 [[nodiscard]] Result<std::map<std::string, std::string>> workload_environment(
     const store::Bundle& bundle, const spec::Arm& arm, const JobPlan& plan,
     const std::map<std::string, std::string>& inherited);

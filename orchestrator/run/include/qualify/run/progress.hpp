@@ -31,11 +31,11 @@ enum class FailureClass { none, workload, infrastructure, disagreement, cancelle
 struct Attempt {
   int number = 0;
   std::string nonce;
-  std::string job_id;              ///< empty until submitted
-  bool running_seen = false;       ///< attempt.running was recorded
+  std::string job_id;         ///< empty until submitted
+  bool running_seen = false;  ///< attempt.running was recorded
   bool ended = false;
-  bool complete = false;           ///< ended, and scheduler and sentinel agree on success
-  std::string failure;             ///< when ended and not complete
+  bool complete = false;  ///< ended, and scheduler and sentinel agree on success
+  std::string failure;    ///< when ended and not complete
   FailureClass failure_class = FailureClass::none;
   std::optional<Time> submitted_at;
   std::optional<Time> ended_at;
@@ -54,7 +54,8 @@ struct QualificationState {
   plan::Plan plan;
   Digest plan_digest;
   std::vector<RunState> runs;  ///< in plan order
-  std::vector<std::string> preflight_faults;  ///< of the latest preflight; empty = passed or none yet
+  std::vector<std::string>
+      preflight_faults;  ///< of the latest preflight; empty = passed or none yet
   std::optional<policy::Verdict> verdict;
   std::vector<std::string> reasons;
   std::optional<std::string> level;

@@ -24,10 +24,10 @@ struct Ports {
   scheduler::Scheduler& scheduler;
   const ledger::Signer& signer;
   Clock& clock;
-  std::function<Stop()> stop;                            ///< asked between any two steps
-  std::function<void(const journal::Event&)> on_event;   ///< every journal event, for progress
-  std::string executable;                                ///< absolute path of this qualify
-  std::map<std::string, std::string> environment;        ///< handed to jobs (filtered there)
+  std::function<Stop()> stop;                           ///< asked between any two steps
+  std::function<void(const journal::Event&)> on_event;  ///< every journal event, for progress
+  std::string executable;                               ///< absolute path of this qualify
+  std::map<std::string, std::string> environment;       ///< handed to jobs (filtered there)
 };
 
 struct Request {
@@ -39,8 +39,8 @@ struct Request {
 struct Outcome {
   QualificationState state;
   policy::Judgement judgement;
-  std::string certificate;      ///< ledger id; empty without one
-  std::string no_certificate;   ///< why a pass got none (dirty bundle)
+  std::string certificate;     ///< ledger id; empty without one
+  std::string no_certificate;  ///< why a pass got none (dirty bundle)
 };
 
 /// Attempts at one run before infrastructure failures end it.
@@ -50,6 +50,7 @@ inline constexpr int kMaxAttempts = 3;
 /// same plan is gone on with; nothing of it is repeated.
 /// Errors: refused (preflight faults, with all of them), busy (another qualify runs this state),
 /// interrupted (stop), unavailable, io, no_space, integrity, invalid_input.
-[[nodiscard]] Result<Outcome> qualify_gate(State& state, const Request& request, const Ports& ports);
+[[nodiscard]] Result<Outcome> qualify_gate(State& state, const Request& request,
+                                           const Ports& ports);
 
 }  // namespace qualify::run

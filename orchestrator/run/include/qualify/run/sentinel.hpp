@@ -20,8 +20,8 @@ struct OutputFile {
   Digest digest;
 };
 
-/// What the job says of itself, written atomically as its last act. Without it a run is never whole,
-/// whatever the scheduler reports.
+/// What the job says of itself, written atomically as its last act. Without it a run is never
+/// whole, whatever the scheduler reports.
 struct Sentinel {
   std::string nonce;
   Digest bundle;  ///< as verified inside the job

@@ -15,17 +15,17 @@ struct LocalOptions {
 };
 
 /// The machine itself as a cluster of one node, and its one reservation, "local": an exclusive lock
-/// held by whichever job runs. Jobs outlive the process that submitted them; any later process finds
-/// them by nonce. A job that another state runs is reported as foreign.
+/// held by whichever job runs. Jobs outlive the process that submitted them; any later process
+/// finds them by nonce. A job that another state runs is reported as foreign.
 ///
-/// Each job has a supervisor (a process of its own session) that starts it, enforces the time limit,
-/// and leaves nothing behind of what it started. `JobRequest::executable` must understand
+/// Each job has a supervisor (a process of its own session) that starts it, enforces the time
+/// limit, and leaves nothing behind of what it started. `JobRequest::executable` must understand
 /// `local-supervisor FOLDER`, which calls supervise_local_job.
 [[nodiscard]] std::unique_ptr<Scheduler> make_local(LocalOptions options, Clock& clock);
 
-/// The supervisor's whole life; returns its exit code. Called in a fresh single-threaded process. It
-/// goes to the background: the calling process ends as soon as the job is known to have started (0)
-/// or to have been started before (3).
+/// The supervisor's whole life; returns its exit code. Called in a fresh single-threaded process.
+/// It goes to the background: the calling process ends as soon as the job is known to have started
+/// (0) or to have been started before (3).
 [[nodiscard]] int supervise_local_job(const std::filesystem::path& job_folder, Clock& clock);
 
 }  // namespace qualify::scheduler

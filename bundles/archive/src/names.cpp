@@ -1,0 +1,178 @@
+#include "qualify/archive/names.hpp"
+
+#include <utf8proc.h>
+
+#include <cstdlib>
+#include <memory>
+#include <set>
+
+namespace qualify::archive {
+
+namespace {
+
+constexpr std::size_t kLongestPath = 3840;
+constexpr std::size_t kLongestPart = 255;
+constexpr int kMostLinks = 40;  ///< as the kernel: more is a loop (ELOOP), which leads nowhere
+
+std::vector<std::string> parts_of(std::string_view path) {
+  std::vector<std::string> parts;
+  while (!path.empty()) {
+    const std::size_t slash = path.find('/');
+    if (slash != 0) parts.emplace_back(path.substr(0, slash));
+    if (slash == std::string_view::npos) break;
+    path.remove_prefix(slash + 1);
+  }
+  return parts;
+}
+
+/// Case-folded, composed form (Unicode default caseless matching); the text itself when not UTF-8.
+std::string folded(const std::string& text) {
+  utf8proc_uint8_t* raw = nullptr;
+  const auto size = utf8proc_map(
+      reinterpret_cast<const utf8proc_uint8_t*>(text.data()),
+      static_cast<utf8proc_ssize_t>(text.size()), &raw,
+      static_cast<utf8proc_option_t>(UTF8PROC_STABLE | UTF8PROC_COMPOSE | UTF8PROC_CASEFOLD));
+  if (size < 0) return text;
+  const std::unique_ptr<utf8proc_uint8_t, decltype(&std::free)> owned(raw, &std::free);
+  return std::string(reinterpret_cast<const char*>(raw), static_cast<std::size_t>(size));
+}
+
+/// Length of the valid UTF-8 character at the begin, or 0.
+std::size_t character(std::string_view text) {
+  utf8proc_int32_t code = 0;
+  const auto length = utf8proc_iterate(reinterpret_cast<const utf8proc_uint8_t*>(text.data()),
+                                       static_cast<utf8proc_ssize_t>(text.size()), &code);
+  return length <= 0 ? 0 : static_cast<std::size_t>(length);
+}
+
+bool is_control(char c) {
+  return static_cast<unsigned char>(c) < 0x20 || c == 0x7F;
+}
+
+}  // namespace
+
+std::string printable(std::string_view path) {
+  constexpr char digits[] = "0123456789abcdef";
+  constexpr std::size_t kShown = 200;
+  std::string out;
+  for (std::size_t i = 0; i < path.size();) {
+    const std::size_t length = is_control(path[i]) ? 0 : character(path.substr(i));
+    if (length > 0) {
+      out += path.substr(i, length);
+      i += length;
+      continue;
+    }
+    const auto byte = static_cast<unsigned char>(path[i++]);
+    out += std::string("\\x") + digits[byte >> 4U] + digits[byte & 15U];
+  }
+  if (out.size() <= kShown) return out;
+  return out.substr(0, kShown / 2) + "…" + out.substr(out.size() - kShown / 4) + " (" +
+         std::to_string(path.size()) + " bytes)";
+}
+
+Result<void> check_member_name(std::string_view path) {
+  const auto refuse = [&](const char* why) -> Result<void> {
+    return fail(Errc::refused, std::string("a file name cannot be used: it ") + why,
+                printable(path));
+  };
+  if (path.empty()) return refuse("is empty");
+  if (path.front() == '/') return refuse("is absolute");
+  if (path.size() > kLongestPath) return refuse("is longer than 3840 bytes");
+  for (std::size_t i = 0; i < path.size();) {
+    if (is_control(path[i])) return refuse("has a control character");
+    const std::size_t length = character(path.substr(i));
+    if (length == 0) return refuse("is not UTF-8");
+    i += length;
+  }
+  for (std::string_view rest = path;;) {
+    const std::size_t slash = rest.find('/');
+    const std::string_view part = rest.substr(0, slash);
+    if (part.empty()) return refuse("has an empty part");
+    if (part == "." || part == "..") return refuse("has a '.' or '..' part");
+    if (part.size() > kLongestPart) return refuse("has a part of more than 255 bytes");
+    if (slash == std::string_view::npos) return {};
+    rest.remove_prefix(slash + 1);
+  }
+}
+
+void TreeCheck::add(std::string_view path, std::string_view target) {
+  paths_.emplace_back(path);
+  if (!target.empty()) links_.emplace(path, target);
+}
+
+bool TreeCheck::leaves(const std::string& path, const std::string& target) const {
+  if (target.starts_with('/')) return true;
+  std::vector<std::string> at = parts_of(path);
+  at.pop_back();
+  std::vector<std::string> todo = parts_of(target);
+  int links = 1;
+  while (!todo.empty()) {
+    const std::string part = todo.front();
+    todo.erase(todo.begin());
+    if (part == ".") continue;
+    if (part == "..") {
+      if (at.empty()) return true;
+      at.pop_back();
+      continue;
+    }
+    at.push_back(part);
+    std::string here;
+    for (const std::string& each : at) here += (here.empty() ? "" : "/") + each;
+    const auto link = links_.find(here);
+    if (link == links_.end()) continue;
+    if (link->second.starts_with('/')) return true;
+    if (++links > kMostLinks) return false;
+    at.pop_back();
+    std::vector<std::string> more = parts_of(link->second);
+    todo.insert(todo.begin(), more.begin(), more.end());
+  }
+  return false;
+}
+
+std::vector<Error> TreeCheck::faults() const {
+  std::vector<Error> faults;
+  // Every folder's entries by their folded form; a second spelling of one is a clash.
+  std::map<std::string, std::string> spelling;
+  std::set<std::string> files;
+  std::set<std::string> reported;
+  for (const std::string& path : paths_) {
+    std::string folder_key;
+    std::string actual;
+    const auto parts = parts_of(path);
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      folder_key += "/" + folded(parts[i]);
+      actual += (i == 0 ? "" : "/") + parts[i];
+      const auto [known, added] = spelling.emplace(folder_key, actual);
+      const std::string& first = known->second;
+      if (!added && first != actual && first.substr(first.rfind('/') + 1) != parts[i] &&
+          reported.insert(folder_key).second) {
+        faults.push_back({Errc::refused,
+                          "two names differ only by case or Unicode form: '" + printable(first) +
+                              "' and '" + printable(actual) + "'",
+                          printable(path),
+                          "rename one of them",
+                          {}});
+      }
+      const bool last = i + 1 == parts.size();
+      if (last ? !files.insert(actual).second : files.contains(actual)) {
+        faults.push_back({Errc::refused,
+                          last ? "the name stands there twice" : "a file and a folder share a name",
+                          printable(actual),
+                          {},
+                          {}});
+      }
+    }
+  }
+  for (const auto& [path, target] : links_) {
+    if (leaves(path, target)) {
+      faults.push_back({Errc::refused,
+                        "symbolic link leads out of the tree: '" + printable(target) + "'",
+                        printable(path),
+                        "what it points at would not be in the bundle: link inside, or copy",
+                        {}});
+    }
+  }
+  return faults;
+}
+
+}  // namespace qualify::archive

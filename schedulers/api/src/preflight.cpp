@@ -1,0 +1,223 @@
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "qualify/scheduler/grant.hpp"
+
+namespace qualify::scheduler {
+
+namespace {
+
+/// Flags under which Slurm lets jobs out of the reservation, changes its nodes, or takes it away.
+/// Each was seen to do so on a running controller (22.05.8).
+struct ForbiddenFlag {
+  const char* name;
+  const char* why;
+};
+constexpr std::array kForbidden = {
+    ForbiddenFlag{"REPLACE", "nodes are swapped, also when a job starts"},
+    ForbiddenFlag{"REPLACE_DOWN", "nodes that go down are swapped after the grant"},
+    ForbiddenFlag{"FLEX", "jobs may run before its start and outside its nodes"},
+    ForbiddenFlag{"NO_HOLD_JOBS_AFTER_END", "a pending job runs unreserved after its end"},
+    ForbiddenFlag{"MAGNETIC", "it captures jobs that never asked for it"},
+    ForbiddenFlag{"PURGE_COMP", "it is deleted after some idle seconds"},
+    ForbiddenFlag{"TIME_FLOAT", "its start moves with the clock, and jobs are always denied"},
+    ForbiddenFlag{"HOURLY", "a pending job moves to the next instance"},
+    ForbiddenFlag{"DAILY", "a pending job moves to tomorrow's instance"},
+    ForbiddenFlag{"WEEKLY", "a pending job moves to next week's instance"},
+    ForbiddenFlag{"WEEKDAY", "a pending job moves to another day's instance"},
+    ForbiddenFlag{"WEEKEND", "a pending job moves to another day's instance"},
+    ForbiddenFlag{"SKIP", "the next instance is skipped"},
+    ForbiddenFlag{"ANY_NODES", "it holds no particular nodes"},
+};
+
+bool has_flag(const Reservation& reservation, const char* flag) {
+  return std::find(reservation.flags.begin(), reservation.flags.end(), flag) !=
+         reservation.flags.end();
+}
+
+std::string clock_text(Time time) {
+  return format_time(time).substr(0, 19) + "Z";
+}
+
+/// Names the fields in which what was granted and what is there differ.
+std::string changes(const Reservation& granted, const Reservation& now) {
+  const Json before = to_json(granted);
+  const Json after = to_json(now);
+  std::string text;
+  for (auto it = before.begin(); it != before.end(); ++it) {
+    if (after.at(it.key()) == it.value()) continue;
+    std::string was = it.value().dump();
+    std::string is = after.at(it.key()).dump();
+    if (was.size() + is.size() > 120) was = is = "";
+    text += (text.empty() ? "" : "; ") + it.key();
+    if (!was.empty()) text += " was " + was + ", is " + is;
+  }
+  return text;
+}
+
+/// Collects faults about one reservation at one moment.
+class Preflight {
+ public:
+  Preflight(const Grant& grant, const Requirement& requirement, const Snapshot& snapshot,
+            const std::vector<std::string>& own)
+      : grant_(grant), requirement_(requirement), snapshot_(snapshot), own_(own) {}
+
+  std::vector<Fault> run() {
+    const auto found = std::find_if(
+        snapshot_.reservations.begin(), snapshot_.reservations.end(),
+        [&](const Reservation& candidate) { return candidate.name == grant_.reservation.name; });
+    if (found == snapshot_.reservations.end()) {
+      add("reservation-missing",
+          "reservation " + grant_.reservation.name + " is not there, or not visible to you");
+      return std::move(faults_);
+    }
+    const Reservation& reservation = *found;
+    if (fingerprint(reservation) != fingerprint(grant_.reservation)) {
+      add("fingerprint-changed",
+          "the reservation is not what was granted: " + changes(grant_.reservation, reservation));
+    }
+    for (Fault& fault : unfit_for_grant(reservation)) faults_.push_back(std::move(fault));
+    check_time(reservation);
+    check_nodes(reservation);
+    check_foreign_jobs(reservation);
+    check_overlap(reservation);
+    return std::move(faults_);
+  }
+
+ private:
+  void add(std::string code, std::string message, bool may_pass = false) {
+    faults_.push_back({std::move(code), std::move(message), may_pass});
+  }
+
+  void check_time(const Reservation& reservation) {
+    if (snapshot_.now < reservation.start) {
+      add("not-started",
+          "the reservation starts at " + clock_text(reservation.start) + ", in " +
+              format_duration(reservation.start - snapshot_.now) + " by the controller's clock",
+          true);
+    }
+    const Time begin = std::max(snapshot_.now, reservation.start);
+    if (snapshot_.now >= reservation.end) {
+      add("ended", "the reservation ended at " + clock_text(reservation.end));
+    } else if (begin + requirement_.duration > reservation.end) {
+      add("too-long", "the plan needs " + format_duration(requirement_.duration) + ", " +
+                          format_duration(reservation.end - begin) + " are left before " +
+                          clock_text(reservation.end));
+    }
+  }
+
+  void check_nodes(const Reservation& reservation) {
+    std::uint32_t usable = 0;
+    std::uint64_t gpus = 0;
+    for (const std::string& name : reservation.nodes) {
+      const auto node = std::find_if(snapshot_.nodes.begin(), snapshot_.nodes.end(),
+                                     [&](const Node& candidate) { return candidate.name == name; });
+      if (node == snapshot_.nodes.end()) {
+        add("node-missing", "node " + name + " is not known to the controller");
+        continue;
+      }
+      if (!node->usable) {
+        std::string message = "node " + name + " is " + node->state;
+        if (!node->reason.empty()) message += ": '" + node->reason + "'";
+        if (node->reason_time) message += " since " + clock_text(*node->reason_time);
+        unusable_.push_back({"node-unusable", std::move(message), true});
+        continue;
+      }
+      if (node->gpus < requirement_.gpus_per_node) {
+        add("too-few-gpus", "node " + name + " has " + std::to_string(node->gpus) + " GPUs, " +
+                                std::to_string(requirement_.gpus_per_node) + " are needed");
+        continue;
+      }
+      ++usable;
+      gpus += node->gpus;
+    }
+    const std::uint64_t needed =
+        std::uint64_t{requirement_.nodes} * std::max(requirement_.gpus_per_node, 1U);
+    const bool enough = usable >= requirement_.nodes;
+    if (!enough) {
+      for (Fault& fault : unusable_) faults_.push_back(std::move(fault));
+      const std::string counted =
+          requirement_.gpus_per_node > 0
+              ? std::to_string(gpus) + " of " + std::to_string(needed) + " GPUs usable"
+              : std::to_string(usable) + " of " + std::to_string(requirement_.nodes) +
+                    " nodes usable";
+      add("too-few-nodes", counted, true);
+    }
+    for (const std::string& pinned : requirement_.pinned_nodes) {
+      if (std::find(reservation.nodes.begin(), reservation.nodes.end(), pinned) ==
+          reservation.nodes.end()) {
+        add("node-outside", "pinned node " + pinned + " is not in the reservation");
+      }
+    }
+  }
+
+  void check_foreign_jobs(const Reservation& reservation) {
+    const std::set<std::string> nodes(reservation.nodes.begin(), reservation.nodes.end());
+    for (const Job& job : snapshot_.jobs) {
+      if (is_terminal(job.state) || job.nodes.empty()) continue;
+      if (!job.nonce.empty() && std::find(own_.begin(), own_.end(), job.nonce) != own_.end()) {
+        continue;
+      }
+      const auto on = std::find_if(job.nodes.begin(), job.nodes.end(),
+                                   [&](const std::string& node) { return nodes.contains(node); });
+      if (on == job.nodes.end()) continue;
+      add("foreign-job",
+          "job " + job.id + " (" + job.name + (job.user.empty() ? "" : ", user " + job.user) +
+              ") is on node " + *on,
+          true);
+    }
+  }
+
+  void check_overlap(const Reservation& reservation) {
+    const std::set<std::string> nodes(reservation.nodes.begin(), reservation.nodes.end());
+    const Time begin = std::max(snapshot_.now, reservation.start);
+    const Time end = begin + requirement_.duration;
+    for (const Reservation& other : snapshot_.reservations) {
+      if (other.name == reservation.name || other.start >= end || other.end <= begin) continue;
+      const auto shared =
+          std::find_if(other.nodes.begin(), other.nodes.end(),
+                       [&](const std::string& node) { return nodes.contains(node); });
+      if (shared == other.nodes.end()) continue;
+      add("overlap", "reservation " + other.name + (has_flag(other, "MAINT") ? " (MAINT)" : "") +
+                         " overlaps on node " + *shared + " from " + clock_text(other.start) +
+                         " to " + clock_text(other.end));
+    }
+  }
+
+  const Grant& grant_;
+  const Requirement& requirement_;
+  const Snapshot& snapshot_;
+  const std::vector<std::string>& own_;
+  std::vector<Fault> unusable_;
+  std::vector<Fault> faults_;
+};
+
+}  // namespace
+
+std::vector<Fault> unfit_for_grant(const Reservation& reservation) {
+  std::vector<Fault> faults;
+  for (const ForbiddenFlag& flag : kForbidden) {
+    if (has_flag(reservation, flag.name)) {
+      faults.push_back({"flag", std::string("flag ") + flag.name + ": " + flag.why, false});
+    }
+  }
+  if (!has_flag(reservation, "SPEC_NODES") && !has_flag(reservation, "STATIC_ALLOC")) {
+    faults.push_back({"not-pinned",
+                      "it has neither SPEC_NODES nor STATIC: a draining node is swapped after the "
+                      "grant",
+                      false});
+  }
+  if (reservation.nodes.empty()) {
+    faults.push_back({"no-nodes", "it holds no nodes of its own (licenses or cores only)", false});
+  }
+  return faults;
+}
+
+std::vector<Fault> preflight(const Grant& grant, const Requirement& requirement,
+                             const Snapshot& snapshot, const std::vector<std::string>& own_nonces) {
+  return Preflight(grant, requirement, snapshot, own_nonces).run();
+}
+
+}  // namespace qualify::scheduler
