@@ -1,6 +1,7 @@
 #include "qualify/base/process.hpp"
 
 #include <fcntl.h>
+#include <linux/close_range.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -43,6 +44,8 @@ struct ChildSetup : bp::extend::handler {
     sigset_t none;
     ::sigemptyset(&none);
     ::sigprocmask(SIG_SETMASK, &none, nullptr);
+    // Whatever we were started with (a lock, a pipe) is none of the child's business.
+    ::close_range(3, ~0U, CLOSE_RANGE_CLOEXEC);
     for (const int fd : request->inherited_fds) ::fcntl(fd, F_SETFD, 0);
   }
 

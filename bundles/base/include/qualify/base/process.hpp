@@ -21,7 +21,7 @@ struct ProcessRequest {
   bool new_session = false;                        ///< setsid: no terminal signal reaches it
   bool new_group = false;          ///< its own process group, so that it can be signalled as one
   bool dies_with_parent = false;   ///< SIGKILL when the starting thread ends (Linux)
-  std::vector<int> inherited_fds;  ///< stay open; all others of ours are close-on-exec
+  std::vector<int> inherited_fds;  ///< stay open; all others above 2 are closed
 };
 
 /// Starts a child of this process; standard input is /dev/null, all signals are unblocked.
