@@ -2,7 +2,8 @@
 # install-packages.sh LIST…
 #
 # Installs the Debian packages named in the lists that are not installed yet, and says which.
-# A list has one package a line; '#' starts a comment.
+# A list has one package a line; '#' starts a comment. A path after a package means: not needed where
+# that file is there already, from whatever package (Node.js brings its own npm outside Debian).
 #
 # Debian 12, as root or through sudo. Needs no network when nothing is missing.
 # Exit: 0 all are installed; 2 they cannot be installed here (another distribution, no root): the
@@ -22,8 +23,8 @@ for list in "$@"; do
     say "install-packages: cannot read $list"
     exit 2
   fi
-  while read -r package _; do
-    [[ -n $package ]] && packages+=("$package")
+  while read -r package instead _; do
+    [[ -n $package && ! (-n $instead && -e $instead) ]] && packages+=("$package")
   done < <(sed 's/#.*//' "$list")
 done
 
