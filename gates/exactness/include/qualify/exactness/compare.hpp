@@ -8,7 +8,7 @@
 #include "qualify/base/json.hpp"
 #include "qualify/evidence/metrics.hpp"
 
-/// Bit-for-bit comparison of runs. Pure functions, no I/O.
+/// Bit-for-bit comparison of runs. Pure functions, no I/O; any thread may call them.
 namespace qualify::exactness {
 
 /// Strength of a match, DESIGN section 7.
@@ -27,6 +27,15 @@ struct FirstDifference {
   std::optional<std::uint64_t> ulps;  ///< distance; absent when types differ or one is NaN
 };
 
+/// Distance of two float32 or float64 values in units in the last place, through zero and
+/// infinity; the difference of two integers. Null for other types, unlike types and NaN.
+[[nodiscard]] std::optional<std::uint64_t> ulps_between(const evidence::Scalar& a,
+                                                        const evidence::Scalar& b);
+
+/// What one pair of values shows. `consistent`: nothing speaks against equality, nothing proves it.
+enum class Pair { equal, consistent, differs };
+[[nodiscard]] Pair compare_scalars(const evidence::Scalar& a, const evidence::Scalar& b);
+
 struct MetricComparison {
   std::string metric;
   Outcome outcome = Outcome::inconclusive;
@@ -36,6 +45,7 @@ struct MetricComparison {
   std::vector<std::int64_t> only_in_a;
   std::vector<std::int64_t> only_in_b;
   std::optional<FirstDifference> first;
+  std::optional<Level> level;  ///< what an equality of this metric is worth; only when equal
 };
 
 struct Options {
@@ -56,10 +66,15 @@ struct Comparison {
   [[nodiscard]] const MetricComparison* first_divergence() const;
 };
 
+/// A difference in any value that both sides hold is definitive. Equality needs exact values of
+/// every metric at every iteration on both sides, no fault in what was read, and two runs.
 [[nodiscard]] Comparison compare(const evidence::RunMetrics& a, const evidence::RunMetrics& b,
                                  const Options& options = {});
 
 /// The record for `--json` and certificates; schema in docs/formats/comparison.md.
 [[nodiscard]] Json to_json(const Comparison& comparison);
+
+/// "1-50, 52": for people.
+[[nodiscard]] std::string ranges(const std::vector<std::int64_t>& sorted);
 
 }  // namespace qualify::exactness

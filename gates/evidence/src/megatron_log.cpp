@@ -1,0 +1,344 @@
+// Megatron's stdout: one line an iteration among whatever else the ranks print.
+// docs/formats/megatron-log.md; the line is built in megatron/training/training.py, training_log().
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <charconv>
+#include <cstring>
+#include <unordered_map>
+#include <vector>
+
+#include "qualify/base/files.hpp"
+#include "source.hpp"
+
+namespace qualify::evidence {
+
+namespace {
+
+constexpr std::size_t kLongestLine = 1U << 20U;
+constexpr std::string_view kWord = "iteration ";
+constexpr std::string_view kStart = "[before the start of training step]";
+constexpr std::string_view kLastKey = "number of nan iterations";
+
+/// Megatron's words in the log against its tags in TensorBoard.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 8> kNames = {{
+    {"learning rate", "learning-rate"},
+    {"global batch size", "batch-size"},
+    {"loss scale", "loss-scale"},
+    {"grad norm", "grad-norm"},
+    {"num zeros", "num-zeros"},
+    {"params norm", "params-norm"},
+    {"elapsed time per iteration (ms)", "iteration-time"},
+    {"throughput per GPU (TFLOP/s/GPU)", "throughput"},
+}};
+
+std::string_view trimmed(std::string_view text) {
+  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
+  while (!text.empty() && (text.back() == ' ' || text.back() == '\t' || text.back() == '\r')) {
+    text.remove_suffix(1);
+  }
+  return text;
+}
+
+/// "  12" at the front of `text` and past it.
+bool take_integer(std::string_view& text, std::int64_t& value) {
+  while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
+  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || value < 0) return false;
+  text.remove_prefix(static_cast<std::size_t>(stop - text.data()));
+  return true;
+}
+
+class Log {
+ public:
+  explicit Log(const std::string& file) {
+    source_.format = "megatron-log";
+    source_.file = file;
+  }
+
+  /// A line that holds kWord. `at` is where the word begins in it. False: no iteration line.
+  bool line(std::string_view line, std::size_t at, bool ended) {
+    const std::string_view before = line.substr(0, at);
+    std::string_view rest = line.substr(at + kWord.size());
+    std::int64_t iteration = 0;
+    std::int64_t of = 0;
+    if (!take_integer(rest, iteration)) return false;
+    if (rest.empty() && !ended) return cut(iteration);
+    if (!rest.starts_with('/')) return false;
+    rest.remove_prefix(1);
+    if (!take_integer(rest, of)) return trimmed(rest).empty() && !ended && cut(iteration);
+    rest = trimmed(rest);
+    if (rest.empty()) return cut(iteration);
+    if (!rest.starts_with('|')) return false;
+    rest.remove_prefix(1);
+    begin(iteration, before);
+    segments(rest);
+    return true;
+  }
+
+  void started() { lines_since_start_ = 0; }
+  void at_line(std::uint64_t number) { number_ = number; }
+  [[nodiscard]] bool any() const { return any_; }
+
+  Source finish() {
+    for (auto& [name, series] : source_.series) {
+      if (name == "num-zeros") whole_numbers(series);
+      if (name.ends_with("loss")) vanished(name, series);
+    }
+    if (lines_without_loss_ > 0 && !any_loss_) {
+      for (const std::int64_t iteration : iterations_) {
+        source_.fault("nan-vanished",
+                      "no loss is printed at iteration " + std::to_string(iteration) +
+                          ": Megatron leaves out a loss that is NaN or negative",
+                      "", "lm loss", iteration);
+      }
+    }
+    return std::move(source_);
+  }
+
+ private:
+  [[nodiscard]] std::string place() const { return ":" + std::to_string(number_); }
+
+  bool cut(std::int64_t iteration) {
+    any_ = true;
+    source_.fault("truncated", "the line of iteration " + std::to_string(iteration) + " is cut off",
+                  place());
+    return true;
+  }
+
+  void begin(std::int64_t iteration, std::string_view before) {
+    any_ = true;
+    before = trimmed(before);
+    std::string_view stamp;
+    if (before.ends_with(']')) {
+      const auto open = before.rfind('[');
+      if (open != std::string_view::npos) stamp = before.substr(open + 1, before.size() - open - 2);
+      if (stamp.empty() || stamp.front() < '0' || stamp.front() > '9') stamp = {};
+    }
+    restarted_ = restarted_ || (iteration_ && iteration < *iteration_);
+    if (iteration_ && iteration < *iteration_) lines_since_start_ = 0;
+    ++lines_since_start_;
+    averaged_ = lines_since_start_ == 2 && iteration_ && *iteration_ + 1 == iteration;
+    iteration_ = iteration;
+    iterations_.push_back(iteration);
+    if (source_.order_key.empty()) source_.order_key = stamp;
+    if (!stamp.empty()) source_.mark(stamp);
+  }
+
+  void segments(std::string_view rest) {
+    bool complete = false;
+    bool loss_seen = false;
+    bool is_cut = false;
+    while (!rest.empty()) {
+      const auto bar = rest.find('|');
+      const std::string_view part = trimmed(rest.substr(0, bar));
+      if (bar == std::string_view::npos) {
+        is_cut = !part.empty() && (!complete || could_be_metric(part));
+        break;
+      }
+      rest.remove_prefix(bar + 1);
+      const auto colon = part.rfind(": ");
+      if (colon == std::string_view::npos) {
+        if (complete) break;  // another rank's text with a bar in it
+        source_.fault("malformed", "\"" + std::string(part.substr(0, 80)) + "\" is no metric",
+                      place(), {}, *iteration_);
+        continue;
+      }
+      const std::string_view key = trimmed(part.substr(0, colon));
+      const std::string_view text = trimmed(part.substr(colon + 1));
+      auto number = parse_number(text);
+      if (!number) {
+        if (complete) break;
+        source_.fault("malformed",
+                      "\"" + std::string(key.substr(0, 80)) + "\" has the value \"" +
+                          std::string(text.substr(0, 80)) + "\"",
+                      place(), name_of_key(key), *iteration_);
+        continue;
+      }
+      if (key == kLastKey) complete = true;
+      loss_seen = loss_seen || key.ends_with("loss");
+      record(key, std::move(*number));
+    }
+    // Forks end their lines otherwise; within one log all lines end alike.
+    if (is_cut || (!complete && closed_before_)) cut(*iteration_);
+    any_loss_ = any_loss_ || loss_seen;
+    if (!loss_seen) ++lines_without_loss_;
+    closed_before_ = closed_before_ || complete;
+  }
+
+  void record(std::string_view key, Scalar number) {
+    Series& to = series_for(key);
+    if (to.kind == MetricKind::wall_clock && key.ends_with("(ms)")) {
+      source_.marks.update(number.text);
+      ++source_.mark_count;
+      number.bits = std::bit_cast<std::uint64_t>(number.value() / 1000);  // seconds, as TensorBoard
+    }
+    if (averaged_ && (key.ends_with("loss") || key.ends_with("(ms)"))) {
+      source_.artefacts.push_back({"two-step-average", to.name, *iteration_});
+    }
+    const bool in_order = to.values.empty() || to.values.rbegin()->first < *iteration_;
+    source_.add(to, *iteration_, std::move(number), in_order ? std::string() : place(), restarted_);
+  }
+
+  static std::string name_of_key(std::string_view key) {
+    for (const auto& [word, tag] : kNames) {
+      if (word == key) return std::string(tag);
+    }
+    return std::string(key);
+  }
+
+  Series& series_for(std::string_view key) {
+    // A dozen keys, nearly always in the same order: cheaper than hashing.
+    for (std::size_t i = 0; i < keys_.size(); ++i) {
+      const std::size_t at = (next_key_ + i) % keys_.size();
+      if (keys_[at].first == key) {
+        next_key_ = at + 1;
+        return *keys_[at].second;
+      }
+    }
+    keys_.emplace_back(std::string(key), &source_.series_named(name_of_key(key)));
+    next_key_ = keys_.size();
+    return *keys_.back().second;
+  }
+
+  /// What follows the last bar: the beginning of a metric, or another rank's text?
+  [[nodiscard]] bool could_be_metric(std::string_view part) const {
+    const std::string_view key = trimmed(part.substr(0, part.find(':')));
+    return std::any_of(keys_.begin(), keys_.end(),
+                       [&](const auto& known) { return std::string_view(known.first) == key; });
+  }
+
+  /// "9154.0" is the number of zeros in full.
+  static void whole_numbers(Series& series) {
+    for (auto& [iteration, scalar] : series.values) {
+      if (scalar.precision != Precision::printed || !scalar.text.ends_with(".0")) continue;
+      const auto whole =
+          parse_number(std::string_view(scalar.text).substr(0, scalar.text.size() - 2));
+      if (whole && whole->precision == Precision::integer) scalar = *whole;
+    }
+  }
+
+  void vanished(const std::string& name, const Series& series) {
+    std::vector<std::int64_t> lines = iterations_;
+    std::sort(lines.begin(), lines.end());
+    lines.erase(std::unique(lines.begin(), lines.end()), lines.end());
+    if (series.values.size() >= lines.size()) return;
+    for (const std::int64_t iteration : lines) {
+      if (series.values.contains(iteration)) continue;
+      source_.fault("nan-vanished",
+                    "\"" + name + "\" is not printed at iteration " + std::to_string(iteration) +
+                        ": Megatron leaves out a loss that is NaN or negative",
+                    "", name, iteration);
+    }
+  }
+
+  Source source_;
+  std::vector<std::pair<std::string, Series*>> keys_;
+  std::size_t next_key_ = 0;
+  std::vector<std::int64_t> iterations_;
+  std::optional<std::int64_t> iteration_;
+  std::uint64_t number_ = 1;
+  std::uint64_t lines_since_start_ = 0;
+  std::size_t lines_without_loss_ = 0;
+  bool restarted_ = false;
+  bool averaged_ = false;
+  bool any_ = false;
+  bool any_loss_ = false;
+  bool closed_before_ = false;
+};
+
+/// Finds the lines of interest in a stream without looking at the others' bytes more than once.
+class Scanner {
+ public:
+  explicit Scanner(Log& log) : log_(log) {}
+
+  void take(std::string_view piece) {
+    if (carry_.empty()) {
+      consume(piece);
+      return;
+    }
+    // Only the line that straddles the pieces is copied.
+    const auto newline = piece.find('\n');
+    if (newline == std::string_view::npos) {
+      if (carry_.size() + piece.size() <= kLongestLine) carry_.append(piece);
+      return;
+    }
+    if (carry_.size() + newline <= kLongestLine)
+      carry_.append(piece.substr(0, newline + 1));
+    else
+      carry_ += '\n';
+    const std::string whole = std::move(carry_);
+    carry_.clear();
+    consume(whole);
+    consume(piece.substr(newline + 1));
+  }
+
+  void finish() {
+    const std::string last = std::move(carry_);
+    carry_.clear();
+    if (!last.empty()) lines(last, false);
+  }
+
+ private:
+  void consume(std::string_view text) {
+    const auto newline = text.rfind('\n');
+    const std::size_t whole = newline == std::string_view::npos ? 0 : newline + 1;
+    lines(text.substr(0, whole), true);
+    carry_.assign(text.substr(whole));
+  }
+
+  /// Whole lines, but for the last one when not `ended`.
+  void lines(std::string_view text, bool ended) {
+    while (!text.empty()) {
+      const void* hit = ::memmem(text.data(), text.size(), kWord.data(), kWord.size());
+      const std::size_t at =
+          hit ? static_cast<std::size_t>(static_cast<const char*>(hit) - text.data()) : text.size();
+      const auto before = hit ? text.rfind('\n', at) : std::string_view::npos;
+      const std::size_t begin = !hit                               ? text.size()
+                                : before == std::string_view::npos ? 0
+                                                                   : before + 1;
+      const std::string_view skipped = text.substr(0, begin);
+      if (::memmem(skipped.data(), skipped.size(), kStart.data(), kStart.size())) log_.started();
+      number_ += static_cast<std::uint64_t>(std::count(skipped.begin(), skipped.end(), '\n'));
+      if (!hit) return;
+      const auto newline = text.find('\n', at);
+      const bool has_end = newline != std::string_view::npos;
+      const std::size_t end = has_end ? newline : text.size();
+      const std::string_view line = text.substr(begin, end - begin);
+      if (line.find(kStart) != std::string_view::npos) log_.started();
+      log_.at_line(number_);
+      for (std::size_t word = at - begin; word != std::string_view::npos;
+           word = line.find(kWord, word + 1)) {
+        if (log_.line(line, word, has_end || ended)) break;
+      }
+      if (!has_end) return;
+      ++number_;
+      text.remove_prefix(end + 1);
+    }
+  }
+
+  Log& log_;
+  std::string carry_;
+  std::uint64_t number_ = 1;
+};
+
+}  // namespace
+
+Result<std::optional<Source>> read_megatron_log(const std::filesystem::path& path,
+                                                std::string_view head, bool forced) {
+  // Text of any encoding, but no binary: checkpoints are large and hold no log.
+  if (!forced && head.find('\0') != std::string_view::npos) return std::optional<Source>();
+  Log log(path.string());
+  Scanner scanner(log);
+  const auto done = read_stream(path, [&](std::span<const std::byte> piece) -> Result<void> {
+    scanner.take({reinterpret_cast<const char*>(piece.data()), piece.size()});
+    return {};
+  });
+  if (!done) return tl::unexpected(done.error());
+  scanner.finish();
+  if (!log.any()) return std::optional<Source>();
+  return std::optional<Source>(log.finish());
+}
+
+}  // namespace qualify::evidence

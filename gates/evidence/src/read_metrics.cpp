@@ -1,0 +1,110 @@
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "qualify/base/files.hpp"
+#include "source.hpp"
+
+namespace qualify::evidence {
+
+namespace {
+
+Result<std::string> read_head(const fs::path& path) {
+  auto fd = open_read(path);
+  if (!fd) return tl::unexpected(fd.error());
+  std::string head(kHead, '\0');
+  std::size_t size = 0;
+  while (size < head.size()) {
+    const ssize_t count = ::read(fd->get(), head.data() + size, head.size() - size);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return fail_errno(errno, "cannot read", path.string());
+    if (count == 0) break;
+    size += static_cast<std::size_t>(count);
+  }
+  head.resize(size);
+  return head;
+}
+
+std::string known_formats() {
+  std::string names;
+  for (const Format& format : formats()) {
+    if (!names.empty()) names += ", ";
+    names += format.name;
+  }
+  return names;
+}
+
+/// Null when the file is in no format of ours.
+Result<std::optional<Source>> read_one(const fs::path& path, const Format* forced) {
+  const auto head = read_head(path);
+  if (!head) return tl::unexpected(head.error());
+  if (forced != nullptr) return forced->read(path, *head, true);
+  for (const Format& format : formats()) {
+    auto source = format.read(path, *head, false);
+    if (!source || *source) return source;
+  }
+  return std::optional<Source>();
+}
+
+/// Regular files below `folder`, by path. Links to files are followed, links to folders are not.
+Result<std::vector<fs::path>> files_below(const fs::path& folder) {
+  std::vector<fs::path> files;
+  std::error_code error;
+  for (fs::recursive_directory_iterator it(folder, error), end; !error && it != end;
+       it.increment(error)) {
+    std::error_code ignored;  // a dangling link is no file
+    if (it->is_regular_file(ignored)) files.push_back(it->path());
+  }
+  if (error) return fail_errno(error.value(), "cannot read folder", folder.string());
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+}  // namespace
+
+const std::vector<Format>& formats() {
+  static const std::vector<Format> all = {
+      {"tensorboard", read_event_file},
+      {"megatron-log", read_megatron_log},
+  };
+  return all;
+}
+
+Result<RunMetrics> read_metrics(const fs::path& path, const std::string& format) {
+  const Format* forced = nullptr;
+  if (!format.empty()) {
+    const auto& all = formats();
+    const auto found = std::find_if(all.begin(), all.end(),
+                                    [&](const Format& known) { return format == known.name; });
+    if (found == all.end()) {
+      return fail(Errc::usage, "no metric format is called \"" + format + "\"", {},
+                  "Known formats: " + known_formats());
+    }
+    forced = &*found;
+  }
+  std::error_code error;
+  const fs::file_status status = fs::status(path, error);
+  if (!fs::exists(status)) {
+    return fail(Errc::not_found, "no such file or folder", path.string());
+  }
+  std::vector<fs::path> files{path};
+  if (fs::is_directory(status)) {
+    auto below = files_below(path);
+    if (!below) return tl::unexpected(below.error());
+    files = std::move(*below);
+  }
+  std::vector<Source> sources;
+  for (const fs::path& file : files) {
+    auto source = read_one(file, forced);
+    if (!source) return tl::unexpected(source.error());
+    if (*source) sources.push_back(std::move(**source));
+  }
+  if (sources.empty()) {
+    return fail(Errc::invalid_input, "holds no metrics in a known format", path.string(),
+                "Known formats: " + known_formats());
+  }
+  return merge(std::move(sources));
+}
+
+}  // namespace qualify::evidence
