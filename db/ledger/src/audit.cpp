@@ -98,6 +98,14 @@ class Audit {
       const auto results = check_all(batch, keys_, threads_);
       for (std::size_t i = 0; i < batch.size(); ++i) {
         if (results[i].fault) fault(*results[i].fault);
+        if (batch[i].time < newest_) {
+          fault({Errc::integrity,
+                 "it is older than a record before it: it was dated back",
+                 "record " + std::to_string(batch[i].index),
+                 {},
+                 {}});
+        }
+        newest_ = std::max(newest_, batch[i].time);
         // Without a leaf (no usable key) the tree cannot be right any more, and says so below.
         tree_.add(results[i].leaf.value_or(Digest()));
       }
@@ -247,6 +255,7 @@ class Audit {
   journal::Database* database_;
   unsigned threads_;
   Keys keys_;
+  Time newest_ = Time::min();  ///< of the records so far
   Tree tree_;
   LogAudit result_;
 };

@@ -1,5 +1,6 @@
 #include "qualify/ledger/ledger.hpp"
 
+#include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
 
@@ -90,6 +91,62 @@ Result<void> remember_key(const journal::Database& database, const PublicKey& ke
   return {};
 }
 
+/// The newest record's time; the beginning of time for an empty log.
+Result<Time> newest_time(const journal::Database& database) {
+  auto select = database.prepare("SELECT time FROM record ORDER BY position DESC LIMIT 1");
+  if (!select) return tl::unexpected(select.error());
+  auto row = select->step();
+  if (!row) return tl::unexpected(row.error());
+  return *row ? Time(Duration(select->number(0))) : Time::min();
+}
+
+Result<Record> sign_record(const Signer& signer, RecordKind kind, const std::string& gate,
+                           const Digest& bundle, Time time, const Json& statement) {
+  Json whole = statement;
+  whole["predicate"]["record"] = about(kind, gate, bundle, time);
+  auto payload = canonical_json(whole);
+  if (!payload) return tl::unexpected(payload.error());
+  auto envelope = sign_envelope(signer, kInTotoPayloadType, std::move(*payload));
+  if (!envelope) return tl::unexpected(envelope.error());
+  Record record;
+  record.kind = kind;
+  record.id = sha256(envelope->payload).hex();
+  record.gate = gate;
+  record.bundle = bundle;
+  record.time = time;
+  record.envelope = std::move(*envelope);
+  record.public_key_pem = signer.public_key().pem();
+  // What comes out must be what verify_record takes: a statement that speaks of another bundle than
+  // its record is stopped here.
+  if (auto consistent = verify_record(record, signer.public_key()); !consistent) {
+    return fail(Errc::invalid_input, consistent.error().message);
+  }
+  return record;
+}
+
+/// Gives the record its position.
+Result<void> insert_record(const journal::Database& database, Record& record) {
+  auto insert = database.prepare(
+      "INSERT INTO record (position, kind, id, gate, bundle, time, payload_type, payload, "
+      "signature, key_id) SELECT COALESCE(MAX(position) + 1, 0), ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, "
+      "?9 FROM record RETURNING position");
+  if (!insert) return tl::unexpected(insert.error());
+  insert->bind(1, name_of(record.kind)).bind(2, record.id).bind(3, record.gate);
+  if (record.bundle == Digest()) {
+    insert->bind_null(4);
+  } else {
+    insert->bind(4, record.bundle.str());
+  }
+  insert->bind(5, record.time.time_since_epoch().count()).bind(6, record.envelope.payload_type);
+  insert->bind(7, record.envelope.payload).bind_blob(8, record.envelope.signature);
+  insert->bind(9, record.envelope.key_id);
+  auto row = insert->step();
+  if (!row) return tl::unexpected(row.error());
+  record.index = insert->number(0);
+  if (auto end = insert->step(); !end) return tl::unexpected(end.error());
+  return {};
+}
+
 }  // namespace
 
 const char* name_of(RecordKind kind) {
@@ -112,47 +169,16 @@ Result<Record> Ledger::append(const Signer& signer, RecordKind kind, const std::
     return fail(Errc::invalid_input,
                 "the statement has a predicate.record; the ledger writes that");
   }
-  Json whole = statement;
-  whole["predicate"]["record"] = about(kind, gate, bundle, time);
-  auto payload = canonical_json(whole);
-  if (!payload) return tl::unexpected(payload.error());
-  auto envelope = sign_envelope(signer, kInTotoPayloadType, std::move(*payload));
-  if (!envelope) return tl::unexpected(envelope.error());
-
   Record record;
-  record.kind = kind;
-  record.id = sha256(envelope->payload).hex();
-  record.gate = gate;
-  record.bundle = bundle;
-  record.time = time;
-  record.envelope = std::move(*envelope);
-  record.public_key_pem = signer.public_key().pem();
-  // What comes out must be what verify_record takes: a statement that speaks of another bundle than
-  // its record is stopped here.
-  if (auto consistent = verify_record(record, signer.public_key()); !consistent) {
-    return fail(Errc::invalid_input, consistent.error().message);
-  }
-
+  // Signed inside the transaction: position and time order are one.
   auto done = database_->transaction([&]() -> Result<void> {
+    const auto newest = newest_time(*database_);
+    if (!newest) return tl::unexpected(newest.error());
+    auto made = sign_record(signer, kind, gate, bundle, std::max(time, *newest), statement);
+    if (!made) return tl::unexpected(made.error());
+    record = std::move(*made);
     if (auto kept = remember_key(*database_, signer.public_key()); !kept) return kept;
-    auto insert = database_->prepare(
-        "INSERT INTO record (position, kind, id, gate, bundle, time, payload_type, payload, "
-        "signature, key_id) SELECT COALESCE(MAX(position) + 1, 0), ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, "
-        "?9 FROM record RETURNING position");
-    if (!insert) return tl::unexpected(insert.error());
-    insert->bind(1, name_of(kind)).bind(2, record.id).bind(3, gate);
-    if (bundle == Digest()) {
-      insert->bind_null(4);
-    } else {
-      insert->bind(4, bundle.str());
-    }
-    insert->bind(5, time.time_since_epoch().count()).bind(6, record.envelope.payload_type);
-    insert->bind(7, record.envelope.payload).bind_blob(8, record.envelope.signature);
-    insert->bind(9, record.envelope.key_id);
-    auto row = insert->step();
-    if (!row) return tl::unexpected(row.error());
-    record.index = insert->number(0);
-    if (auto end = insert->step(); !end) return tl::unexpected(end.error());
+    if (auto kept = insert_record(*database_, record); !kept) return kept;
     return Log(*database_).extend();
   });
   if (!done) return tl::unexpected(done.error());

@@ -37,6 +37,8 @@ class Ledger {
 
   /// Signs `statement` (in-toto Statement v1) and appends it. What the record is about is signed
   /// too: `predicate.record` = {bundle, gate, kind, time} is put into the statement first.
+  /// Time never goes back along the log: a record gets the time of the newest one when the clock is
+  /// behind that, so that position and time tell one story and nothing can be dated back.
   /// Durable when it returns, or with the transaction that it is called in.
   /// Errors: invalid_input (no such statement, or it has a predicate.record), busy, io, no_space.
   [[nodiscard]] Result<Record> append(const Signer& signer, RecordKind kind,
