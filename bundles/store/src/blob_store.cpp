@@ -5,48 +5,153 @@
 #include <unistd.h>
 
 #include <cerrno>
-
-#include "layout.hpp"
-#include "qualify/base/files.hpp"
-#include "qualify/base/json.hpp"
-#include "qualify/store/blob_writer.hpp"
+#include <memory>
 
 namespace qualify::store {
 
 namespace {
 
-Result<void> check_layout(const fs::path& root) {
-  const auto text = read_file(root / kLayoutFile, 4096);
-  if (!text) {
-    return fail(text.error().code == Errc::not_found ? Errc::not_found : Errc::io,
-                "no store (an OCI image layout) is there", root.string(), "qualify init makes one");
+constexpr std::string_view kLayout = R"({"imageLayoutVersion":"1.0.0"})";
+constexpr std::size_t kPiece = 1U << 20U;
+
+bool same_file(const struct stat& a, const struct stat& b) {
+  return a.st_dev == b.st_dev && a.st_ino == b.st_ino && a.st_size == b.st_size &&
+         a.st_mtim.tv_sec == b.st_mtim.tv_sec && a.st_mtim.tv_nsec == b.st_mtim.tv_nsec &&
+         a.st_ctim.tv_sec == b.st_ctim.tv_sec && a.st_ctim.tv_nsec == b.st_ctim.tv_nsec;
+}
+
+Result<std::uint64_t> pump(int fd, const std::filesystem::path& path, const Sink& sink) {
+  const auto buffer = std::make_unique_for_overwrite<std::byte[]>(kPiece);
+  std::uint64_t total = 0;
+  for (;;) {
+    const ssize_t count = ::read(fd, buffer.get(), kPiece);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return fail_errno(errno, "cannot read", path.string());
+    if (count == 0) return total;
+    const auto size = static_cast<std::size_t>(count);
+    if (auto done = sink(std::span(buffer.get(), size)); !done) {
+      return tl::unexpected(done.error());
+    }
+    total += size;
   }
-  if (*text != kLayoutContent) {
+}
+
+/// Opens a blob for reading: a plain file, not reached through a link in its last part.
+Result<Fd> open_blob(const std::filesystem::path& path) {
+  Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  if (!fd.valid() && errno == ELOOP) {
+    return fail(Errc::integrity, "a symbolic link stands in the place of a blob", path.string());
+  }
+  if (!fd.valid() && errno == ENOENT) return fail(Errc::not_found, "no such blob", path.string());
+  if (!fd.valid()) return fail_errno(errno, "cannot open blob", path.string());
+  struct stat status {};
+  if (::fstat(fd.get(), &status) != 0) return fail_errno(errno, "cannot stat", path.string());
+  if (!S_ISREG(status.st_mode)) {
+    return fail(Errc::integrity, "a blob is not a plain file", path.string());
+  }
+  return fd;
+}
+
+Result<std::uint64_t> stream_blob(const std::filesystem::path& path, const Digest& digest,
+                                  const Sink& sink) {
+  auto fd = open_blob(path);
+  if (!fd) return tl::unexpected(fd.error());
+  Sha256 hash;
+  auto size = pump(fd->get(), path, [&](std::span<const std::byte> piece) -> Result<void> {
+    hash.update(piece);
+    return sink(piece);
+  });
+  if (!size) return size;
+  if (const Digest actual = hash.finish(); actual != digest) {
+    return fail(Errc::integrity, "its bytes have the digest " + actual.str(), path.string(),
+                "the stored blob was changed or the disk is failing; restore it from an export");
+  }
+  return size;
+}
+
+Result<void> check_layout(const std::filesystem::path& root) {
+  auto layout = read_file(root / "oci-layout", 4096);
+  if (!layout) {
+    const Errc code = layout.error().code == Errc::not_found ? Errc::not_found : Errc::integrity;
+    return fail(code, "not a bundle store: no readable oci-layout file", root.string());
+  }
+  if (layout->find("\"imageLayoutVersion\"") == std::string::npos ||
+      layout->find("\"1.0.0\"") == std::string::npos) {
     return fail(Errc::integrity, "not an OCI image layout of version 1.0.0",
-                (root / kLayoutFile).string());
+                (root / "oci-layout").string());
+  }
+  for (const char* folder : {"blobs", "blobs/sha256"}) {
+    struct stat status {};
+    if (::lstat((root / folder).c_str(), &status) != 0 || !S_ISDIR(status.st_mode)) {
+      return fail(Errc::integrity, "not a folder", (root / folder).string());
+    }
   }
   return {};
 }
 
 }  // namespace
 
+// ---- writing ----------------------------------------------------------------------------------
+
+BlobWriter::BlobWriter(BlobWriter&& other) noexcept
+    : folder_(std::move(other.folder_)),
+      temporary_(std::exchange(other.temporary_, {})),
+      fd_(std::move(other.fd_)),
+      hash_(std::move(other.hash_)),
+      size_(other.size_) {}
+
+BlobWriter::~BlobWriter() {
+  if (!temporary_.empty()) ::unlink(temporary_.c_str());
+}
+
+Result<void> BlobWriter::write(std::span<const std::byte> data) {
+  hash_.update(data);
+  size_ += data.size();
+  return write_all(fd_.get(), data, temporary_);
+}
+
+Result<Descriptor> BlobWriter::commit(const std::string& media_type) {
+  const Descriptor descriptor{media_type, hash_.finish(), size_, {}};
+  const std::filesystem::path path = folder_ / descriptor.digest.hex();
+  // An existing blob is re-hashed, not trusted; its time is renewed so that no collection takes it
+  // before the index names it.
+  const auto existing = stream_blob(path, descriptor.digest,
+                                    [](std::span<const std::byte>) { return Result<void>(); });
+  if (existing) {
+    ::utimensat(AT_FDCWD, path.c_str(), nullptr, AT_SYMLINK_NOFOLLOW);
+    return descriptor;
+  }
+  if (existing.error().code != Errc::not_found) return tl::unexpected(existing.error());
+  if (::fchmod(fd_.get(), 0444) != 0 || ::fsync(fd_.get()) != 0) {
+    return fail_errno(errno, "cannot write", temporary_.string());
+  }
+  if (::rename(temporary_.c_str(), path.c_str()) != 0) {
+    return fail_errno(errno, "cannot rename into the store", path.string());
+  }
+  temporary_.clear();
+  if (auto done = sync_folder(folder_); !done) return tl::unexpected(done.error());
+  return descriptor;
+}
+
 Result<BlobStore> BlobStore::open(const std::filesystem::path& root) {
-  if (!fs::exists(root / kLayoutFile)) {
-    if (fs::exists(root) && !fs::is_empty(root) && !fs::exists(root / "blobs")) {
-      return fail(Errc::integrity, "the folder is not empty and no store", root.string());
-    }
-    if (auto made = make_folders(root / kBlobFolder); !made) return tl::unexpected(made.error());
-    // The marker is last: a store without it does not exist and is made again.
-    for (const auto& [name, content] :
-         {std::pair(kIndexFile, kEmptyIndex), std::pair(kLayoutFile, kLayoutContent)}) {
-      if (fs::exists(root / name)) continue;
-      if (auto done = write_file_atomic(root / name, content); !done) {
-        return tl::unexpected(done.error());
-      }
+  if (auto done = make_folders(root / "blobs" / "sha256"); !done) {
+    return tl::unexpected(done.error());
+  }
+  std::error_code error;
+  if (!std::filesystem::exists(root / "index.json", error)) {
+    if (auto done = write_file_atomic(
+            root / "index.json",
+            R"({"manifests":[],"mediaType":"application/vnd.oci.image.index.v1+json","schemaVersion":2})");
+        !done) {
+      return tl::unexpected(done.error());
     }
   }
-  if (auto good = check_layout(root); !good) return tl::unexpected(good.error());
-  return BlobStore(root);
+  if (!std::filesystem::exists(root / "oci-layout", error)) {
+    if (auto done = write_file_atomic(root / "oci-layout", kLayout); !done) {
+      return tl::unexpected(done.error());
+    }
+  }
+  return open_read_only(root);
 }
 
 Result<BlobStore> BlobStore::open_read_only(const std::filesystem::path& root) {
@@ -54,8 +159,16 @@ Result<BlobStore> BlobStore::open_read_only(const std::filesystem::path& root) {
   return BlobStore(root);
 }
 
+Result<BlobWriter> BlobStore::begin() const {
+  const std::filesystem::path folder = root_ / "blobs" / "sha256";
+  std::string name = (folder / ".tmp-XXXXXX").string();
+  Fd fd(::mkostemp(name.data(), O_CLOEXEC));
+  if (!fd.valid()) return fail_errno(errno, "cannot create a file in", folder.string());
+  return BlobWriter(folder, name, std::move(fd));
+}
+
 Result<Descriptor> BlobStore::add_bytes(std::string_view content, const std::string& media_type) {
-  auto writer = BlobWriter::begin(*this);
+  auto writer = begin();
   if (!writer) return tl::unexpected(writer.error());
   if (auto done = writer->write(std::as_bytes(std::span(content))); !done) {
     return tl::unexpected(done.error());
@@ -65,112 +178,62 @@ Result<Descriptor> BlobStore::add_bytes(std::string_view content, const std::str
 
 Result<Descriptor> BlobStore::add_file(const std::filesystem::path& file,
                                        const std::string& media_type) {
-  const auto status_of = [&](struct stat& status) -> Result<void> {
-    if (::stat(file.c_str(), &status) == 0) return {};
-    return fail_errno(errno, "cannot look at", file.string());
-  };
+  auto fd = open_read(file);
+  if (!fd) return tl::unexpected(fd.error());
   struct stat before {};
-  struct stat after {};
-  if (auto done = status_of(before); !done) return tl::unexpected(done.error());
+  if (::fstat(fd->get(), &before) != 0) return fail_errno(errno, "cannot stat", file.string());
   if (!S_ISREG(before.st_mode)) {
-    return fail(Errc::invalid_input, "not a regular file", file.string());
+    return fail(Errc::invalid_input, "not a plain file", file.string());
   }
-  auto writer = BlobWriter::begin(*this);
+  auto writer = begin();
   if (!writer) return tl::unexpected(writer.error());
   const auto size =
-      read_stream(file, [&](std::span<const std::byte> piece) { return writer->write(piece); });
+      pump(fd->get(), file, [&](std::span<const std::byte> piece) { return writer->write(piece); });
   if (!size) return tl::unexpected(size.error());
-  if (auto done = status_of(after); !done) return tl::unexpected(done.error());
-  const bool changed = *size != static_cast<std::uint64_t>(after.st_size) ||
-                       before.st_size != after.st_size || before.st_ino != after.st_ino ||
-                       before.st_mtim.tv_sec != after.st_mtim.tv_sec ||
-                       before.st_mtim.tv_nsec != after.st_mtim.tv_nsec;
-  if (changed) {
+  struct stat after {};
+  struct stat by_name {};
+  if (::fstat(fd->get(), &after) != 0 || ::stat(file.c_str(), &by_name) != 0 ||
+      !same_file(before, after) || !same_file(before, by_name) ||
+      *size != static_cast<std::uint64_t>(before.st_size)) {
     return fail(Errc::integrity, "the file changed while it was read", file.string(),
-                "stop whatever writes it and try again");
+                "wait until nothing writes to it, then try again");
   }
   return writer->commit(media_type);
 }
 
-Result<std::string> BlobStore::read(const Digest& digest, std::uint64_t limit) const {
-  auto content = read_file(path_of(digest), limit);
-  if (!content) {
-    if (content.error().code == Errc::not_found) {
-      return fail(Errc::not_found, "no blob " + digest.str(), root_.string());
-    }
-    return content;
-  }
-  if (sha256(*content) != digest) {
-    return fail(Errc::integrity, "the blob's bytes do not have its digest",
-                path_of(digest).string());
-  }
-  return content;
-}
+// ---- reading ----------------------------------------------------------------------------------
 
 std::filesystem::path BlobStore::path_of(const Digest& digest) const {
-  return root_ / kBlobFolder / digest.hex();
+  return root_ / "blobs" / "sha256" / digest.hex();
 }
 
 bool BlobStore::has(const Digest& digest) const {
-  return fs::exists(path_of(digest));
+  struct stat status {};
+  return ::lstat(path_of(digest).c_str(), &status) == 0;
+}
+
+Result<std::uint64_t> BlobStore::stream(const Digest& digest, const Sink& sink) const {
+  return stream_blob(path_of(digest), digest, sink);
+}
+
+Result<std::string> BlobStore::read(const Digest& digest, std::uint64_t limit) const {
+  std::string content;
+  const auto size = stream(digest, [&](std::span<const std::byte> piece) -> Result<void> {
+    if (content.size() + piece.size() > limit) {
+      return fail(Errc::invalid_input, "larger than " + std::to_string(limit) + " bytes",
+                  path_of(digest).string());
+    }
+    content.append(reinterpret_cast<const char*>(piece.data()), piece.size());
+    return {};
+  });
+  if (!size) return tl::unexpected(size.error());
+  return content;
 }
 
 Result<void> BlobStore::verify(const Digest& digest) const {
-  const fs::path path = path_of(digest);
-  if (!fs::is_regular_file(fs::symlink_status(path))) {
-    return fail(fs::exists(fs::symlink_status(path)) ? Errc::integrity : Errc::not_found,
-                "no regular file holds blob " + digest.str(), path.string());
-  }
-  const auto hashed = hash_file(path);
-  if (!hashed) return tl::unexpected(hashed.error());
-  if (hashed->digest != digest) {
-    return fail(Errc::integrity, "the blob's bytes do not have its digest", path.string());
-  }
+  const auto size = stream(digest, [](std::span<const std::byte>) { return Result<void>(); });
+  if (!size) return tl::unexpected(size.error());
   return {};
-}
-
-Result<BlobWriter> BlobWriter::begin(const BlobStore& store) {
-  std::string temporary = (store.root() / kBlobFolder / ".new-XXXXXX").string();
-  Fd fd(::mkostemp(temporary.data(), O_CLOEXEC));
-  if (!fd.valid()) return fail_errno(errno, "cannot add to the store", store.root().string());
-  return BlobWriter(store, std::move(fd), temporary);
-}
-
-BlobWriter::BlobWriter(BlobWriter&& other) noexcept
-    : store_(other.store_),
-      fd_(std::move(other.fd_)),
-      temporary_(std::move(other.temporary_)),
-      hash_(std::move(other.hash_)),
-      size_(other.size_) {
-  other.temporary_.clear();
-}
-
-BlobWriter::~BlobWriter() {
-  if (!temporary_.empty()) ::unlink(temporary_.c_str());
-}
-
-Result<void> BlobWriter::write(std::span<const std::byte> piece) {
-  hash_.update(piece);
-  size_ += piece.size();
-  return write_all(fd_.get(), piece, temporary_);
-}
-
-Result<Descriptor> BlobWriter::commit(const std::string& media_type) {
-  const Descriptor descriptor{media_type, hash_.finish(), size_, {}};
-  const fs::path target = store_->path_of(descriptor.digest);
-  // An existing blob is re-hashed, not trusted; a damaged one is replaced by what was just read.
-  if (store_->has(descriptor.digest) && store_->verify(descriptor.digest)) return descriptor;
-  if (::fchmod(fd_.get(), 0444) != 0 || ::fsync(fd_.get()) != 0) {
-    return fail_errno(errno, "cannot add to the store", temporary_);
-  }
-  if (::rename(temporary_.c_str(), target.c_str()) != 0) {
-    return fail_errno(errno, "cannot add to the store", target.string());
-  }
-  temporary_.clear();
-  if (auto synced = sync_folder(target.parent_path()); !synced) {
-    return tl::unexpected(synced.error());
-  }
-  return descriptor;
 }
 
 }  // namespace qualify::store

@@ -3,52 +3,106 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "bundle_json.hpp"
-#include "layout.hpp"
-#include "qualify/base/files.hpp"
+#include "config_json.hpp"
+#include "media_types.hpp"
 
 namespace qualify::store {
 
-Result<std::vector<IndexEntry>> read_index(const BlobStore& store) {
-  const fs::path file = store.root() / kIndexFile;
-  const auto text = read_file(file);
-  if (!text) return tl::unexpected(text.error());
-  const auto json = parse_json(*text, file.string());
-  if (!json) return fail(Errc::integrity, json.error().message, file.string());
-  try {
-    std::vector<IndexEntry> entries;
-    for (const Json& entry : json->at("manifests")) {
-      entries.push_back({descriptor_from(entry), entry.at("annotations").at(kRefName)});
-      entries.back().manifest.title.clear();
-    }
-    return entries;
-  } catch (const std::exception& error) {
-    return fail(Errc::integrity, std::string("the index is damaged: ") + error.what(),
-                file.string());
+namespace {
+
+Json entry_json(const IndexEntry& entry) {
+  Json json = descriptor_json(entry.manifest);
+  json["artifactType"] = kBundleType;
+  json["annotations"] = {{kRefName, entry.ref_name}};
+  if (!entry.data_paths.empty()) {
+    const std::string paths = canonical_bytes(Json(entry.data_paths));
+    json["annotations"][kDataPaths] = paths;
+    json["annotations"][kDataPathsDigest] = sha256(paths).str();
   }
+  return json;
 }
 
-Result<void> add_to_index(const BlobStore& store, const Descriptor& manifest,
-                          const std::string& name) {
-  const auto lock = FileLock::acquire(store.root() / ".index.lock", true);
-  if (!lock) return tl::unexpected(lock.error());
-  auto entries = read_index(store);
-  if (!entries) return tl::unexpected(entries.error());
-  std::erase_if(*entries, [&](const IndexEntry& entry) {
-    return entry.manifest.digest == manifest.digest && entry.name == name;
-  });
-  entries->push_back({manifest, name});
-  Json list = Json::array();
-  for (const IndexEntry& entry : *entries) {
-    Json json = descriptor_json(entry.manifest);
-    json["artifactType"] = kArtifactType;
-    json["annotations"] = {{kRefName, entry.name}};
-    list.push_back(std::move(json));
+Json index_json(const Index& index) {
+  Json manifests = Json::array();
+  for (const IndexEntry& entry : index.entries) manifests.push_back(entry_json(entry));
+  return {{"schemaVersion", 2}, {"mediaType", kIndexType}, {"manifests", std::move(manifests)}};
+}
+
+Result<IndexEntry> read_entry(const Json& json, const std::string& context) {
+  auto manifest = read_descriptor(json, context);
+  if (!manifest) return tl::unexpected(manifest.error());
+  if (manifest->media_type != kManifestType) {
+    return fail(Errc::integrity, "an index entry is not a manifest: " + manifest->media_type,
+                context);
   }
-  const Json index = {{"schemaVersion", 2},
-                      {"mediaType", "application/vnd.oci.image.index.v1+json"},
-                      {"manifests", std::move(list)}};
-  return write_file_atomic(store.root() / kIndexFile, canonical_bytes(index));
+  IndexEntry entry;
+  entry.manifest = *manifest;
+  if (!json.contains("annotations")) return entry;
+  const Json& annotations = json["annotations"];
+  entry.ref_name = annotations.value(kRefName, "");
+  if (!annotations.contains(kDataPaths)) return entry;
+  const std::string paths = annotations[kDataPaths];
+  if (annotations.value(kDataPathsDigest, "") != sha256(paths).str()) {
+    return fail(Errc::integrity, "the data paths of an index entry were changed", context);
+  }
+  auto parsed = parse_json(paths, context);
+  if (!parsed) return fail(Errc::integrity, parsed.error().message, context);
+  parsed->get_to(entry.data_paths);
+  return entry;
+}
+
+}  // namespace
+
+const IndexEntry* Index::find(const Digest& digest) const {
+  const auto found = std::find_if(entries.begin(), entries.end(), [&](const IndexEntry& entry) {
+    return entry.manifest.digest == digest;
+  });
+  return found == entries.end() ? nullptr : &*found;
+}
+
+std::string ref_name_for(const std::string& name, const Digest& digest) {
+  return name + "-" + digest.brief();
+}
+
+Result<Index> read_index(const BlobStore& store) {
+  const std::filesystem::path path = store.root() / "index.json";
+  auto text = read_file(path);
+  if (!text) return tl::unexpected(text.error());
+  auto json = parse_json(*text, path.string());
+  if (!json) return fail(Errc::integrity, json.error().message, path.string());
+  Index index;
+  try {
+    if (json->at("schemaVersion") != 2) {
+      return fail(Errc::integrity, "not an OCI index of schema version 2", path.string());
+    }
+    for (const Json& item : json->at("manifests")) {
+      auto entry = read_entry(item, path.string());
+      if (!entry) return tl::unexpected(entry.error());
+      index.entries.push_back(std::move(*entry));
+    }
+  } catch (const Json::exception& error) {
+    return fail(Errc::integrity, std::string("not an OCI index: ") + error.what(), path.string());
+  }
+  // Other tools (skopeo) write their own form, with nothing in it that is ours.
+  const bool ours = text->find("io.qualify") != std::string::npos ||
+                    text->find("artifactType") != std::string::npos;
+  if (ours && canonical_bytes(index_json(index)) != *text) {
+    return fail(Errc::integrity, "the index is not in the form in which it was written",
+                path.string());
+  }
+  return index;
+}
+
+Result<void> add_to_index(const BlobStore& store, const IndexEntry& entry) {
+  auto lock = FileLock::acquire(store.root() / "index.lock", true);
+  if (!lock) return tl::unexpected(lock.error());
+  auto index = read_index(store);
+  if (!index) return tl::unexpected(index.error());
+  std::erase_if(index->entries, [&](const IndexEntry& known) {
+    return known.manifest.digest == entry.manifest.digest;
+  });
+  index->entries.push_back(entry);
+  return write_file_atomic(store.root() / "index.json", canonical_bytes(index_json(*index)));
 }
 
 }  // namespace qualify::store

@@ -3,117 +3,193 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstring>
+#include <cstdlib>
+#include <memory>
 
 #include "qualify/archive/names.hpp"
 #include "qualify/archive/tar.hpp"
-#include "qualify/base/files.hpp"
 #include "qualify/store/bundle.hpp"
 
 namespace qualify::store {
 
 namespace {
 
-/// Writes one file that must not exist, then makes it read-only.
-Result<void> write_new(const fs::path& path, unsigned mode,
-                       const std::function<Result<void>(int fd)>& fill) {
-  if (auto made = make_folders(path.parent_path()); !made) return made;
-  const Fd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+namespace fs = std::filesystem;
+
+constexpr std::size_t kPiece = 1U << 18U;
+
+Result<Fd> create_file(const fs::path& path, bool executable) {
+  Fd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
   if (!fd.valid()) return fail_errno(errno, "cannot create", path.string());
-  if (auto done = fill(fd.get()); !done) return done;
-  if (::fchmod(fd.get(), mode) != 0) return fail_errno(errno, "cannot set mode", path.string());
-  return {};
+  // fchmod, as the creation mode is subject to the umask.
+  if (::fchmod(fd.get(), executable ? 0555 : 0444) != 0) {
+    return fail_errno(errno, "cannot set the mode of", path.string());
+  }
+  return fd;
 }
 
-Result<void> extract(const BlobStore& store, const Digest& digest, const fs::path& folder) {
-  // Hashed first: nothing of a damaged archive is laid out.
-  if (auto whole = store.verify(digest); !whole) return whole;
-  const auto fd = open_read(store.path_of(digest));
-  if (!fd) return tl::unexpected(fd.error());
-  const auto read_some = [&](std::span<std::byte> buffer) -> Result<std::size_t> {
+/// A stored blob as a pull source: hashed while it is read, compared at the end.
+class BlobSource {
+ public:
+  static Result<BlobSource> open(const BlobStore& store, const Descriptor& blob) {
+    const fs::path path = store.path_of(blob.digest);
+    Fd fd(::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
+    if (!fd.valid()) return fail_errno(errno, "cannot open blob", path.string());
+    return BlobSource(path, blob.digest, std::move(fd));
+  }
+  Result<std::size_t> read(std::span<std::byte> buffer) {
+    ssize_t count = 0;
+    do {
+      count = ::read(fd_.get(), buffer.data(), buffer.size());
+    } while (count < 0 && errno == EINTR);
+    if (count < 0) return fail_errno(errno, "cannot read", path_.string());
+    hash_.update(std::span(buffer).first(static_cast<std::size_t>(count)));
+    return static_cast<std::size_t>(count);
+  }
+  /// Reads what is left and compares.
+  Result<void> finish() {
+    std::vector<std::byte> rest(kPiece);
     for (;;) {
-      const ssize_t count = ::read(fd->get(), buffer.data(), buffer.size());
-      if (count >= 0) return static_cast<std::size_t>(count);
-      if (errno != EINTR) return fail_errno(errno, "cannot read", store.path_of(digest).string());
+      auto count = read(rest);
+      if (!count) return tl::unexpected(count.error());
+      if (*count == 0) break;
     }
-  };
-  archive::TarReader reader(read_some);
-  std::vector<std::byte> buffer(1U << 18U);
+    if (hash_.finish() != digest_) {
+      return fail(Errc::integrity, "its bytes do not have its digest", path_.string(),
+                  "qualify bundle verify");
+    }
+    return {};
+  }
+
+ private:
+  BlobSource(fs::path path, Digest digest, Fd fd)
+      : path_(std::move(path)), digest_(digest), fd_(std::move(fd)) {}
+  fs::path path_;
+  Digest digest_;
+  Fd fd_;
+  Sha256 hash_;
+};
+
+Result<void> copy_entry(archive::TarReader& tar, const archive::Entry& entry,
+                        const fs::path& path) {
+  auto fd = create_file(path, entry.executable);
+  if (!fd) return tl::unexpected(fd.error());
+  std::vector<std::byte> buffer(static_cast<std::size_t>(
+      std::min<std::uint64_t>(kPiece, std::max<std::uint64_t>(entry.size, 1))));
   for (;;) {
-    auto entry = reader.next();
+    auto count = tar.read(buffer);
+    if (!count) return tl::unexpected(count.error());
+    if (*count == 0) return {};
+    if (auto done = write_all(fd->get(), std::span(buffer).first(*count), path); !done) return done;
+  }
+}
+
+/// Unpacks a code archive. Links are made last: no file is ever written through one.
+Result<void> unpack(const BlobStore& store, const Descriptor& blob, const fs::path& folder) {
+  auto source = BlobSource::open(store, blob);
+  if (!source) return tl::unexpected(source.error());
+  archive::TarReader tar([&](std::span<std::byte> buffer) { return source->read(buffer); });
+  archive::TreeCheck check;
+  std::vector<archive::Entry> links;
+  if (auto done = make_folders(folder); !done) return done;
+  for (;;) {
+    auto entry = tar.next();
     if (!entry) return tl::unexpected(entry.error());
-    if (!*entry) return {};
-    if (auto good = archive::check_member_name((*entry)->path); !good) return good;
-    const fs::path path = folder / (*entry)->path;
-    if ((*entry)->kind == archive::Entry::Kind::symlink) {
-      if (auto made = make_folders(path.parent_path()); !made) return made;
-      if (::symlink((*entry)->target.c_str(), path.c_str()) != 0) {
-        return fail_errno(errno, "cannot link", path.string());
-      }
+    if (!*entry) break;
+    const archive::Entry& found = **entry;
+    if (auto good = archive::check_member_name(found.path); !good) return good;
+    if (found.kind == archive::Entry::Kind::symlink) {
+      check.add_symlink(found.path, found.target);
+      links.push_back(found);
       continue;
     }
-    if ((*entry)->kind != archive::Entry::Kind::file) {
-      return fail(Errc::integrity, "neither a file nor a symbolic link", (*entry)->path);
+    if (found.kind != archive::Entry::Kind::file) {
+      return fail(Errc::integrity, "a code archive holds something other than files and links",
+                  archive::printable(found.path));
     }
-    const unsigned mode = (*entry)->executable ? 0555 : 0444;
-    auto written = write_new(path, mode, [&](int out) -> Result<void> {
-      for (;;) {
-        const auto count = reader.read(buffer);
-        if (!count) return tl::unexpected(count.error());
-        if (*count == 0) return {};
-        if (auto done = write_all(out, std::span(buffer).first(*count), path); !done) return done;
-      }
-    });
-    if (!written) return written;
+    check.add_file(found.path);
+    const fs::path path = folder / found.path;
+    if (auto done = make_folders(path.parent_path()); !done) return done;
+    if (auto done = copy_entry(tar, found, path); !done) return done;
   }
-}
-
-/// Folders last and deepest first, for nothing can be made in a read-only one.
-Result<void> make_read_only(const fs::path& folder) {
-  std::vector<fs::path> folders = {folder};
-  std::error_code error;
-  for (fs::recursive_directory_iterator it(folder, error), end; !error && it != end;
-       it.increment(error)) {
-    if (!it->is_symlink() && it->is_directory()) folders.push_back(it->path());
-  }
-  if (error) return fail_errno(error.value(), "cannot list", folder.string());
-  for (auto it = folders.rbegin(); it != folders.rend(); ++it) {
-    if (::chmod(it->c_str(), 0555) != 0) {
-      return fail_errno(errno, "cannot make read-only", it->string());
+  if (auto done = source->finish(); !done) return done;
+  if (auto faults = check.faults(); !faults.empty()) return tl::unexpected(faults.front());
+  for (const archive::Entry& link : links) {
+    const fs::path path = folder / link.path;
+    if (auto done = make_folders(path.parent_path()); !done) return done;
+    if (::symlink(link.target.c_str(), path.c_str()) != 0) {
+      return fail_errno(errno, "cannot create link", path.string());
     }
   }
   return {};
+}
+
+Result<void> copy_blob(const BlobStore& store, const Descriptor& blob, const fs::path& path) {
+  auto fd = create_file(path, false);
+  if (!fd) return tl::unexpected(fd.error());
+  const auto size = store.stream(blob.digest, [&](std::span<const std::byte> piece) {
+    return write_all(fd->get(), piece, path);
+  });
+  if (!size) return tl::unexpected(size.error());
+  return {};
+}
+
+Result<void> fill(const BlobStore& store, const Bundle& bundle, const fs::path& folder) {
+  for (const SealedCode& code : bundle.code) {
+    if (auto done = unpack(store, code.archive, folder / "code" / code.name); !done) return done;
+  }
+  for (const SealedConfig& config : bundle.configs) {
+    const fs::path place = folder / "config" / config.name;
+    if (auto done = make_folders(place); !done) return done;
+    if (auto done = copy_blob(store, config.content, place / config.file_name); !done) return done;
+  }
+  return {};
+}
+
+/// Folders to 0555 or 0755, deepest first where they become read-only.
+void set_folder_modes(const fs::path& folder, mode_t mode) {
+  std::error_code error;
+  if (mode == 0755) ::chmod(folder.c_str(), mode);
+  for (const auto& entry : fs::directory_iterator(folder, error)) {
+    if (entry.is_directory(error) && !entry.is_symlink(error)) set_folder_modes(entry.path(), mode);
+  }
+  if (mode != 0755) ::chmod(folder.c_str(), mode);
+}
+
+void remove_tree(const fs::path& folder) {
+  std::error_code error;
+  set_folder_modes(folder, 0755);
+  fs::remove_all(folder, error);
 }
 
 }  // namespace
 
-Result<void> materialize(const BlobStore& store, const Bundle& bundle,
-                         const std::filesystem::path& folder) {
-  if (fs::exists(folder)) {
-    return fail(Errc::already_exists, "the folder is there already", folder.string());
+Result<void> materialize(const BlobStore& store, const Bundle& bundle, const fs::path& folder) {
+  std::error_code error;
+  if (fs::exists(fs::symlink_status(folder, error))) {
+    return fail(Errc::already_exists, "the folder is there already", folder.string(),
+                "name one that does not exist");
   }
-  if (auto made = make_folders(folder); !made) return made;
-  for (const SealedCode& tree : bundle.code) {
-    const fs::path target = folder / "code" / tree.name;
-    if (auto made = make_folders(target); !made) return made;
-    if (auto done = extract(store, tree.archive.digest, target); !done) return done;
+  const fs::path target = fs::absolute(folder, error).lexically_normal();
+  const fs::path parent = target.parent_path();
+  if (auto done = make_folders(parent); !done) return done;
+  // Built beside its place and renamed when complete: nobody sees a half of it.
+  std::string temporary = (parent / ("." + target.filename().string() + ".XXXXXX")).string();
+  if (::mkdtemp(temporary.data()) == nullptr) {
+    return fail_errno(errno, "cannot create a folder in", parent.string());
   }
-  for (const SealedConfig& config : bundle.configs) {
-    if (auto good = archive::check_member_name(config.file_name); !good) return good;
-    const auto content = store.read(config.content.digest);
-    if (!content) return tl::unexpected(content.error());
-    const fs::path target = folder / "config" / config.name / config.file_name;
-    auto written = write_new(target, 0444, [&](int out) {
-      return write_all(out, std::as_bytes(std::span(*content)), target);
-    });
-    if (!written) return written;
+  if (auto done = fill(store, bundle, temporary); !done) {
+    remove_tree(temporary);
+    return done;
   }
-  const bool stored = bundle.container.kind != spec::ContainerKind::none &&
-                      bundle.container.kind != spec::ContainerKind::reference;
-  if (stored) {
-    if (auto whole = store.verify(bundle.container.content.digest); !whole) return whole;
+  set_folder_modes(temporary, 0555);
+  // Renaming a folder needs write permission on it where its ".." changes; the parent stays here.
+  if (::rename(temporary.c_str(), target.c_str()) != 0) {
+    const int number = errno;
+    remove_tree(temporary);
+    return fail_errno(number, "cannot rename into place", target.string());
   }
-  return make_read_only(folder);
+  return sync_folder(parent);
 }
 
 }  // namespace qualify::store

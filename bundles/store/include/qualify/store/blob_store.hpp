@@ -2,12 +2,14 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "qualify/base/digest.hpp"
 #include "qualify/base/error.hpp"
+#include "qualify/base/files.hpp"
 
 /// Content-addressed storage: an OCI image layout (image-spec 1.1) on disk.
 namespace qualify::store {
@@ -21,6 +23,30 @@ struct Descriptor {
   bool operator==(const Descriptor&) const = default;
 };
 
+/// A file's descriptor once it is in the store; bytes come in pieces and are hashed on the way.
+/// Nothing is visible before commit(); destroyed without it, nothing is left. Not thread-safe.
+class BlobWriter {
+ public:
+  BlobWriter(BlobWriter&& other) noexcept;
+  BlobWriter& operator=(BlobWriter&&) = delete;
+  ~BlobWriter();
+  /// Errors: io, no_space.
+  [[nodiscard]] Result<void> write(std::span<const std::byte> data);
+  /// Makes the blob durable and visible. Errors: io, no_space, integrity (a blob of this name is
+  /// there with other bytes).
+  [[nodiscard]] Result<Descriptor> commit(const std::string& media_type);
+
+ private:
+  friend class BlobStore;
+  BlobWriter(std::filesystem::path folder, std::filesystem::path temporary, Fd fd)
+      : folder_(std::move(folder)), temporary_(std::move(temporary)), fd_(std::move(fd)) {}
+  std::filesystem::path folder_;
+  std::filesystem::path temporary_;
+  Fd fd_;
+  Sha256 hash_;
+  std::uint64_t size_ = 0;
+};
+
 /// Blobs below `<root>/blobs/sha256`. Adding is crash-safe (temporary file with O_EXCL, fsync,
 /// 0444, rename, fsync of the folder) and idempotent; an existing blob is re-hashed, not trusted.
 /// Thread-safe; several processes may add at once.
@@ -31,6 +57,8 @@ class BlobStore {
   /// Never writes. Errors: not_found, integrity.
   [[nodiscard]] static Result<BlobStore> open_read_only(const std::filesystem::path& root);
 
+  /// Errors: io, no_space.
+  [[nodiscard]] Result<BlobWriter> begin() const;
   [[nodiscard]] Result<Descriptor> add_bytes(std::string_view content,
                                              const std::string& media_type);
   /// Copies and hashes in one pass; a file that changes while it is read is an error.
@@ -40,6 +68,10 @@ class BlobStore {
   /// Errors: not_found, integrity (bytes do not have the digest), invalid_input (over limit).
   [[nodiscard]] Result<std::string> read(const Digest& digest,
                                          std::uint64_t limit = 64ULL << 20U) const;
+  /// Hands the blob to `sink` in pieces. The digest is known only at the end: what was done with
+  /// the pieces counts only when this succeeds. A symbolic link or anything but a plain file in the
+  /// blob's place is an integrity fault. Errors: not_found, integrity, io, the sink's.
+  [[nodiscard]] Result<std::uint64_t> stream(const Digest& digest, const Sink& sink) const;
   [[nodiscard]] std::filesystem::path path_of(const Digest& digest) const;
   [[nodiscard]] bool has(const Digest& digest) const;
   /// Re-hashes one blob. Errors: not_found, integrity, io.

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <filesystem>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -24,12 +26,14 @@ struct SealedConfig {
 struct SealedContainer {
   spec::ContainerKind kind = spec::ContainerKind::none;
   Descriptor content;     ///< for stored kinds
-  std::string reference;  ///< for kind reference
+  std::string reference;  ///< for kind reference; for OCI content "sha256:…" of its manifest
 };
 struct SealedData {
   std::string name;
-  std::string digest;  ///< of the content manifest, or as given
-  std::string path;    ///< where it was on the sealing machine; empty when only a digest was given
+  std::string digest;   ///< of the file or of the folder's manifest, or as given
+  Descriptor manifest;  ///< paths, sizes and digests of a folder's files; size 0 = none
+  std::string path;  ///< where it was on the sealing machine; empty when only a digest was given.
+                     ///< A hint in the index, not part of the bundle's identity.
 };
 
 /// A sealed bundle as its config blob describes it. Immutable; equal digests = equal content.
@@ -57,6 +61,7 @@ struct Bundle {
 
 struct SealOptions {
   bool allow_dirty = false;
+  unsigned jobs = 0;  ///< inputs read at once; 0 = one a processor
 };
 
 /// Freezes a spec into the store: code from git, configs, container, one manifest, one index entry.
