@@ -1,0 +1,72 @@
+#!/usr/bin/env bash
+# quickstart_flow.sh QUALIFY TRAINER SOURCE-FOLDER
+#
+# The quickstart's flow with the programs as built: verdicts, exit codes, what is named, and that the
+# certificate holds, and stops holding once its evidence is touched. The folder stays on failure.
+set -euo pipefail
+qualify=$1 trainer=$2 source_folder=$3
+folder=$(mktemp -d)
+failed() {
+  echo "FAILED: $1 (folder: $folder)" >&2
+  exit 1
+}
+expect() { # CODE ARGUMENTS…
+  local wanted=$1 got=0
+  shift
+  "$qualify" "$@" >"$folder/out" 2>"$folder/err" || got=$?
+  echo "--- qualify $* -> $got"
+  cat "$folder/out" "$folder/err"
+  ((got == wanted)) || failed "'qualify $*' ended with $got, not $wanted"
+}
+says() { grep -qE "$1" "$folder/out" || failed "no '$1' in the output"; }
+
+export GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_SYSTEM=/dev/null HOME=$folder
+mkdir "$folder/code"
+cp "$trainer" "$folder/code/quickstart_trainer"
+cp /usr/share/common-licenses/GPL-3 "$folder/code/text"
+cp "$source_folder"/examples/quickstart/{bundle.yaml,qualification.yaml,train.conf} "$folder/"
+git -C "$folder/code" init --quiet
+git -C "$folder/code" add --all
+git -C "$folder/code" -c user.name=t -c user.email=t@localhost commit --quiet --message one
+
+cd "$folder"
+expect 0 init
+expect 0 bundle seal --quiet bundle.yaml
+bundle=$(<out)
+expect 0 bundle seal --quiet bundle.yaml
+[[ $(<out) == "$bundle" ]] || failed "the same inputs gave another bundle"
+expect 0 bundle verify "$bundle"
+
+expect 0 run repeatability --bundle "$bundle"
+says ': pass at E1$'
+certificate=$(sed -n 's/^ *certificate \([0-9a-f]*\)$/\1/p' out)
+[[ -n $certificate ]] || failed "a pass without a certificate"
+
+expect 1 run repeatability-nondeterministic --bundle "$bundle"
+says ': fail$'
+says '(lm loss|grad-norm|num-zeros)'
+says 'iteration [0-9]+'
+
+expect 3 run overhead --bundle "$bundle"
+says 'step-time ratio [0-9]'
+
+expect 0 status
+says 'repeatability .*pass'
+says 'repeatability-nondeterministic .*fail'
+says 'overhead .*inconclusive'
+[[ $(wc -L <out) -le 80 ]] || failed "the status table is wider than 80 columns"
+
+expect 0 cert verify "$certificate"
+expect 0 cert show "$certificate" --json
+says 'application/vnd.dev.sigstore.bundle'
+expect 0 compare .qualify/runs/repeatability-[0-9]*/*/attempt-1/output/tensorboard
+
+# One bit of the evidence.
+blob=$(find .qualify/evidence -type f -path '*blobs*' -size +20k | sort | head -n 1)
+chmod u+w "$blob"
+printf '\001' | dd of="$blob" bs=1 seek=5000 conv=notrunc status=none
+expect 5 cert verify "$certificate"
+
+cd /
+rm -rf "$folder"
+echo "quickstart_flow: all as it must be"
