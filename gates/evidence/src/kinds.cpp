@@ -1,6 +1,6 @@
 #include <array>
 
-#include "qualify/evidence/metrics.hpp"
+#include "source.hpp"
 
 namespace qualify::evidence {
 
@@ -13,9 +13,19 @@ MetricKind kind_of(const std::string& metric) {
       has("peak_mem")) {
     return MetricKind::memory;
   }
-  constexpr std::array<std::string_view, 10> exact = {
-      "throughput",      "TFLOPs",  "tflops", "tokens per second", "samples per second", "tokens/s",
-      "GPU utilization", "seconds", "time",   "wall_time"};
+  constexpr std::array<std::string_view, 13> exact = {"throughput",
+                                                      "TFLOPs",
+                                                      "tflops",
+                                                      "tokens per second",
+                                                      "samples per second",
+                                                      "tokens/s",
+                                                      "GPU utilization",
+                                                      "seconds",
+                                                      "time",
+                                                      "wall_time",
+                                                      "timestamp",
+                                                      "_timestamp",
+                                                      "_runtime"};
   for (const std::string_view word : exact) {
     if (name == word) return MetricKind::wall_clock;
   }
@@ -26,6 +36,37 @@ MetricKind kind_of(const std::string& metric) {
     return MetricKind::wall_clock;
   }
   return MetricKind::numeric;
+}
+
+std::string tag_of(std::string_view column) {
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 12> tags = {{
+      {"lm_loss", "lm loss"},
+      {"num_zeros", "num-zeros"},
+      {"grad_norm", "grad-norm"},
+      {"params_norm", "params-norm"},
+      {"learning_rate", "learning-rate"},
+      {"lr", "learning-rate"},
+      {"loss_scale", "loss-scale"},
+      {"batch_size", "batch-size"},
+      {"global_batch_size", "batch-size"},
+      {"iteration_time", "iteration-time"},
+      {"iteration_time_s", "iteration-time"},
+      {"consumed_samples", "consumed samples"},
+  }};
+  for (const auto& [name, tag] : tags) {
+    if (name == column) return std::string(tag);
+  }
+  return std::string(column);
+}
+
+bool names_iteration(std::string_view name) {
+  return name == "iteration" || name == "step" || name == "global_step" || name == "_step" ||
+         name == "iter";
+}
+
+bool names_time(std::string_view name) {
+  return name == "timestamp" || name == "_timestamp" || name == "time" || name == "wall_time" ||
+         name == "ts" || name == "date";
 }
 
 }  // namespace qualify::evidence

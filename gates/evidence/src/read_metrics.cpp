@@ -41,6 +41,7 @@ Result<std::optional<Source>> read_one(const fs::path& path, const Format* force
   if (!head) return tl::unexpected(head.error());
   if (forced != nullptr) return forced->read(path, *head, true);
   for (const Format& format : formats()) {
+    if (format.read == nullptr) continue;
     auto source = format.read(path, *head, false);
     if (!source || *source) return source;
   }
@@ -65,8 +66,10 @@ Result<std::vector<fs::path>> files_below(const fs::path& folder) {
 
 const std::vector<Format>& formats() {
   static const std::vector<Format> all = {
-      {"tensorboard", read_event_file},
-      {"megatron-log", read_megatron_log},
+      {"tensorboard", read_event_file},    {"golden-values", read_golden},
+      {"trace-pr6610", read_pr6610_trace}, {"trace-fork", read_fork_trace},
+      {"json-lines", read_json_lines},     {"csv", read_csv},
+      {"megatron-log", read_megatron_log}, {"checkpoint", nullptr},  // a folder, not a file
   };
   return all;
 }
@@ -88,8 +91,20 @@ Result<RunMetrics> read_metrics(const fs::path& path, const std::string& format)
   if (!fs::exists(status)) {
     return fail(Errc::not_found, "no such file or folder", path.string());
   }
+  const bool folder = fs::is_directory(status);
+  const bool checkpoint = forced != nullptr && forced->read == nullptr;
+  if (checkpoint && !folder) {
+    return fail(Errc::invalid_input, "a checkpoint is a folder, this is a file", path.string());
+  }
+  if (folder && (checkpoint || (forced == nullptr && is_checkpoint(path)))) {
+    auto source = read_checkpoint(path);
+    if (!source) return tl::unexpected(source.error());
+    std::vector<Source> one;
+    one.push_back(std::move(*source));
+    return merge(std::move(one));
+  }
   std::vector<fs::path> files{path};
-  if (fs::is_directory(status)) {
+  if (folder) {
     auto below = files_below(path);
     if (!below) return tl::unexpected(below.error());
     files = std::move(*below);
@@ -97,8 +112,13 @@ Result<RunMetrics> read_metrics(const fs::path& path, const std::string& format)
   std::vector<Source> sources;
   for (const fs::path& file : files) {
     auto source = read_one(file, forced);
+    // Another project's schema within a folder is another file that is there.
+    if (!source && folder && source.error().code == Errc::unsupported) continue;
     if (!source) return tl::unexpected(source.error());
     if (*source) sources.push_back(std::move(**source));
+  }
+  if (sources.empty() && !folder && fs::file_size(path, error) == 0) {
+    return fail(Errc::invalid_input, "is empty", path.string());
   }
   if (sources.empty()) {
     return fail(Errc::invalid_input, "holds no metrics in a known format", path.string(),

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <bit>
 #include <charconv>
 #include <cmath>
@@ -135,6 +136,21 @@ std::optional<Scalar> parse_number(std::string_view text) {
   if (error == std::errc::result_out_of_range) return std::nullopt;
   return Scalar{std::bit_cast<std::uint64_t>(value), Precision::printed, digits > 0 ? digits : 1,
                 std::string(text)};
+}
+
+void widen_full_precision(Source& source) {
+  for (auto& [name, series] : source.series) {
+    const bool full =
+        std::any_of(series.values.begin(), series.values.end(), [](const auto& value) {
+          return value.second.precision == Precision::printed && value.second.digits >= 16;
+        });
+    if (!full) continue;
+    for (auto& [iteration, scalar] : series.values) {
+      // A NaN's text has no payload: it stays what it is.
+      if (scalar.precision != Precision::printed || std::isnan(scalar.value())) continue;
+      scalar = {scalar.bits, Precision::float64_bits, 0, {}};
+    }
+  }
 }
 
 Series& Source::series_named(const std::string& name) {

@@ -45,6 +45,19 @@ struct Source {
 /// "nan", "inf", "-inf" in any case. Null when it is not a number to its last character.
 [[nodiscard]] std::optional<Scalar> parse_number(std::string_view text);
 
+/// For formats that print float64 as their writer's language does: a series with a value of 16 or
+/// more digits was printed to give the bits back (shortest form, never 16 digits by rounding), so
+/// all of its values are float64 bits. Others stay printed.
+void widen_full_precision(Source& source);
+
+/// "lm_loss" -> "lm loss", "num_zeros" -> "num-zeros": what tables call Megatron's tags.
+[[nodiscard]] std::string tag_of(std::string_view column);
+
+/// Names of the column or key that holds the iteration.
+[[nodiscard]] bool names_iteration(std::string_view name);
+/// Names of a column or key that holds a time of day.
+[[nodiscard]] bool names_time(std::string_view name);
+
 /// The first bytes of a file, enough to tell its format.
 inline constexpr std::size_t kHead = 65536;
 
@@ -61,6 +74,21 @@ Result<std::optional<Source>> read_event_file(const std::filesystem::path& path,
                                               std::string_view head, bool forced);
 Result<std::optional<Source>> read_megatron_log(const std::filesystem::path& path,
                                                 std::string_view head, bool forced);
+
+Result<std::optional<Source>> read_golden(const std::filesystem::path& path, std::string_view head,
+                                          bool forced);
+Result<std::optional<Source>> read_json_lines(const std::filesystem::path& path,
+                                              std::string_view head, bool forced);
+Result<std::optional<Source>> read_pr6610_trace(const std::filesystem::path& path,
+                                                std::string_view head, bool forced);
+Result<std::optional<Source>> read_fork_trace(const std::filesystem::path& path,
+                                              std::string_view head, bool forced);
+Result<std::optional<Source>> read_csv(const std::filesystem::path& path, std::string_view head,
+                                       bool forced);
+
+/// A folder with latest_checkpointed_iteration.txt, or one called iter_…
+[[nodiscard]] bool is_checkpoint(const std::filesystem::path& folder);
+Result<Source> read_checkpoint(const std::filesystem::path& folder);
 
 /// In the order in which they are tried.
 [[nodiscard]] const std::vector<Format>& formats();

@@ -88,8 +88,10 @@ struct RunMetrics {
 /// Reads one file or every metric file below a folder, formats told by content; other files in a
 /// folder are passed over, damaged metric files are not: they leave a fault. When several sources
 /// have one metric, the one with the most precise values is used. iteration-time is in seconds
-/// whatever the source. `format`: empty, or a format's name to force it. Errors: not_found, io,
-/// invalid_input (no known format), usage (no such format).
+/// whatever the source. A checkpoint folder is read as such, its files by SHA-256, when it is
+/// `path` itself; within a run's folder checkpoints are passed over. `format`: empty, or a format's
+/// name to force it. Errors: not_found, io, invalid_input (no known format, empty file),
+/// unsupported (another project's schema, by name), usage (no such format).
 [[nodiscard]] Result<RunMetrics> read_metrics(const std::filesystem::path& path,
                                               const std::string& format = {});
 

@@ -1,0 +1,387 @@
+// One JSON object a line: metrics as many tools log them, and the scalars of the two public trace
+// schemas. docs/formats/json-lines.md, docs/formats/traces.md
+
+#include <simdjson.h>
+
+#include <charconv>
+#include <unordered_map>
+
+#include "lines.hpp"
+#include "source.hpp"
+
+namespace qualify::evidence {
+
+namespace {
+
+namespace ondemand = simdjson::ondemand;
+
+enum class Shape { none, metrics, pr6610, fork };
+
+/// One member of an object as far as a reader of scalars cares. Views die with the next line.
+struct Member {
+  std::string_view key;
+  std::string_view token;  ///< of a number or literal; of a string, its content
+  bool string = false;
+  bool nested = false;
+};
+
+std::string_view trimmed(std::string_view text) {
+  const auto end = text.find_last_not_of(" \t\r\n");
+  return end == std::string_view::npos ? std::string_view() : text.substr(0, end + 1);
+}
+
+std::optional<Scalar> hex_bits(std::string_view text) {
+  if (!text.starts_with("0x") || (text.size() != 10 && text.size() != 18)) return std::nullopt;
+  std::uint64_t bits = 0;
+  const auto [stop, error] = std::from_chars(text.data() + 2, text.data() + text.size(), bits, 16);
+  if (error != std::errc{} || stop != text.data() + text.size()) return std::nullopt;
+  return Scalar{bits, text.size() == 10 ? Precision::float32_bits : Precision::float64_bits, 0, {}};
+}
+
+/// A number; a string that holds one ("nan"), or its bits ("0x41290000").
+std::optional<Scalar> scalar_of(const Member& member) {
+  if (member.nested) return std::nullopt;
+  if (member.string) {
+    if (auto bits = hex_bits(member.token)) return bits;
+  }
+  return parse_number(member.token);
+}
+
+std::optional<std::int64_t> whole(const Member& member) {
+  if (member.string || member.nested) return std::nullopt;
+  const auto number = parse_number(member.token);
+  if (!number || number->precision != Precision::integer) return std::nullopt;
+  return static_cast<std::int64_t>(number->bits);
+}
+
+/// Calls each(member, value) for the members in order; false when the text is no JSON object.
+template <class Each>
+bool members(ondemand::object object, Each&& each) {
+  for (auto field : object) {
+    std::string_view key;
+    if (field.unescaped_key().get(key)) return false;
+    ondemand::value value;
+    if (field.value().get(value)) return false;
+    Member member{key, {}, false, false};
+    const std::string_view raw = value.raw_json_token();
+    switch (raw.empty() ? '\0' : raw.front()) {
+      case '{':
+      case '[':
+        member.nested = true;
+        break;
+      case '"':
+        member.string = true;
+        if (value.get_string().get(member.token)) return false;
+        break;
+      default:
+        member.token = trimmed(raw);
+    }
+    if (!each(member, value)) return false;
+  }
+  return true;
+}
+
+class JsonLines {
+ public:
+  JsonLines(const std::string& file, Shape shape) : shape_(shape) {
+    source_.format = shape == Shape::pr6610 ? "trace-pr6610"
+                     : shape == Shape::fork ? "trace-fork"
+                                            : "json-lines";
+    source_.file = file;
+  }
+
+  void line(const Line& line) {
+    number_ = line.number;
+    if (trimmed(line.text).empty()) return;
+    if (!line.whole) {
+      source_.fault("malformed", "the line is longer than 16 MiB", place());
+      return;
+    }
+    ondemand::document document;
+    ondemand::object object;
+    const simdjson::padded_string_view padded(line.text.data(), line.text.size(),
+                                              line.text.size() + kLinePadding);
+    const bool good = !parser_.iterate(padded).get(document) &&
+                      !document.get_object().get(object) &&
+                      (shape_ == Shape::metrics ? metrics(object) : trace(object));
+    if (!good || trimmed(line.text).back() != '}') {
+      source_.fault(line.ended ? "malformed" : "truncated",
+                    line.ended ? "the line is not one JSON object" : "the last line is cut off",
+                    place());
+    }
+  }
+
+  Source finish() {
+    widen_full_precision(source_);
+    return std::move(source_);
+  }
+
+ private:
+  [[nodiscard]] std::string place() const { return ":" + std::to_string(number_); }
+
+  Series& series_for(std::string_view key) {
+    // A few keys in the same order on each line: cheaper than hashing.
+    for (std::size_t i = 0; i < keys_.size(); ++i) {
+      const std::size_t at = (next_key_ + i) % keys_.size();
+      if (keys_[at].first == key) {
+        next_key_ = at + 1;
+        return *keys_[at].second;
+      }
+    }
+    keys_.emplace_back(std::string(key), &source_.series_named(tag_of(key)));
+    next_key_ = keys_.size();
+    return *keys_.back().second;
+  }
+
+  void add(Series& to, std::int64_t iteration, Scalar value) {
+    const bool in_order = to.values.empty() || to.values.rbegin()->first < iteration;
+    source_.add(to, iteration, std::move(value), in_order ? std::string() : place(), restarted_);
+  }
+
+  /// {"iteration": 1, "lm loss": 10.5, …} or {"step": 1, "metric": "lm loss", "value": 10.5}
+  bool metrics(ondemand::object object) {
+    std::optional<std::int64_t> iteration;
+    std::string metric;
+    found_.clear();
+    const bool read = members(object, [&](const Member& member, ondemand::value&) {
+      if (!iteration && names_iteration(member.key)) {
+        iteration = whole(member);
+        if (!iteration) source_.fault("bad-step", "the iteration is no integer", place());
+        return true;
+      }
+      if (names_time(member.key)) {
+        source_.mark(member.token);
+        return true;
+      }
+      if (member.string &&
+          (member.key == "metric" || member.key == "name" || member.key == "tag")) {
+        metric = member.token;
+        return true;
+      }
+      if (auto scalar = scalar_of(member)) {
+        found_.emplace_back(std::string(member.key), std::move(*scalar));
+      }
+      return true;
+    });
+    if (!read) return false;
+    if (!iteration) return true;  // a line about something else: settings, events
+    if (last_ && *iteration < *last_) restarted_ = true;
+    last_ = iteration;
+    for (auto& [key, scalar] : found_) {
+      Series& to = series_for(!metric.empty() && key == "value" ? metric : key);
+      if (to.kind == MetricKind::wall_clock) source_.mark(scalar.str());
+      add(to, *iteration, std::move(scalar));
+    }
+    return true;
+  }
+
+  struct Event {
+    std::int64_t iteration = -1;
+    std::int64_t rank = -1;
+    std::int64_t sequence = -1;
+    std::optional<std::int64_t> microbatch;
+    std::int64_t occurrence = 0;
+    std::string name;
+    std::string phase;
+    std::vector<std::pair<std::string, Scalar>> values;  ///< by field, "" for the tensor itself
+  };
+
+  bool trace(ondemand::object object) {
+    Event event;
+    const bool read = members(object, [&](const Member& member, ondemand::value& value) {
+      if (member.key == "iteration")
+        event.iteration = whole(member).value_or(-1);
+      else if (member.key == "rank")
+        event.rank = whole(member).value_or(-1);
+      else if (member.key == "sequence")
+        event.sequence = whole(member).value_or(-1);
+      else if (member.key == "microbatch")
+        event.microbatch = whole(member);
+      else if (member.key == "occurrence")
+        event.occurrence = whole(member).value_or(0);
+      else if (member.key == "name")
+        event.name = member.token;
+      else if (member.key == "phase")
+        event.phase = member.token;
+      else if (member.key == "fields" || member.key == "payload")
+        return payload(value, event);
+      else if (member.key == "tensor")
+        return tensor(value, event);
+      return true;
+    });
+    if (!read) return false;
+    if (event.iteration < 0 || event.rank < 0 || event.sequence < 0 || event.name.empty()) {
+      source_.fault("malformed", "a trace record lacks its name, iteration, rank or sequence",
+                    place());
+      return true;
+    }
+    ordered(event);
+    if (shape_ == Shape::fork) event.occurrence = occurrence(event);
+    for (auto& [field, scalar] : event.values) {
+      add(series_for(title(event, field)), event.iteration, std::move(scalar));
+    }
+    return true;
+  }
+
+  bool payload(ondemand::value& value, Event& event) {
+    ondemand::object object;
+    if (value.get_object().get(object)) return true;
+    return members(object, [&](const Member& member, ondemand::value& inner) {
+      if (member.nested) {
+        return member.key == "outputs" ? outputs(inner, event) : true;
+      }
+      if (member.string && member.key == "sha256") {
+        // The fork does not record how much of the tensor its digests cover.
+        event.values.emplace_back("",
+                                  Scalar{0, Precision::weak_digest, 0, std::string(member.token)});
+      } else if (auto scalar = scalar_of(member); scalar && !member.string) {
+        event.values.emplace_back(member.key == "value" ? "" : std::string(member.key),
+                                  std::move(*scalar));
+      }
+      return true;
+    });
+  }
+
+  bool outputs(ondemand::value& value, Event& event) {
+    ondemand::array array;
+    if (value.get_array().get(array)) return true;
+    std::size_t index = 0;
+    for (auto element : array) {
+      ondemand::object object;
+      if (element.get_object().get(object)) return true;
+      const std::string field = "output " + std::to_string(index++);
+      const bool read = members(object, [&](const Member& member, ondemand::value&) {
+        if (member.string && member.key == "sha256") {
+          event.values.emplace_back(
+              field, Scalar{0, Precision::weak_digest, 0, std::string(member.token)});
+        }
+        return true;
+      });
+      if (!read) return false;
+    }
+    return true;
+  }
+
+  /// Only the mode "full" hashes every byte.
+  bool tensor(ondemand::value& value, Event& event) {
+    ondemand::object object;
+    if (value.get_object().get(object)) return true;
+    std::string digest;
+    std::string mode;
+    bool read = members(object, [&](const Member& member, ondemand::value&) {
+      if (member.string && member.key == "sha256") digest = member.token;
+      if (member.string && member.key == "mode") mode = member.token;
+      return true;
+    });
+    if (!digest.empty()) {
+      event.values.emplace_back(
+          "", Scalar{0, mode == "full" ? Precision::sha256 : Precision::weak_digest, 0, digest});
+    }
+    return read;
+  }
+
+  /// pr6610: strictly increasing in a rank's file. Fork: 0, 1, 2, … in each.
+  void ordered(const Event& event) {
+    const auto last = last_sequence_;
+    last_sequence_ = event.sequence;
+    if (shape_ == Shape::fork ? event.sequence == (last ? *last + 1 : 0)
+                              : !last || event.sequence > *last) {
+      return;
+    }
+    source_.fault("sequence-gap",
+                  "sequence " + std::to_string(event.sequence) +
+                      (last ? " after " + std::to_string(*last) : " is the first") +
+                      ": a record is missing or moved",
+                  place(), {}, event.iteration);
+  }
+
+  std::int64_t occurrence(const Event& event) {
+    if (event.iteration != occurrences_of_) occurrences_.clear();
+    occurrences_of_ = event.iteration;
+    return occurrences_[event.name]++;
+  }
+
+  static std::string title(const Event& event, const std::string& field) {
+    std::string title = event.name;
+    if (!field.empty()) title += "." + field;
+    title += " (";
+    if (!event.phase.empty()) title += event.phase + ", ";
+    title += "rank " + std::to_string(event.rank);
+    if (event.microbatch) title += ", microbatch " + std::to_string(*event.microbatch);
+    if (event.occurrence > 0) title += ", occurrence " + std::to_string(event.occurrence);
+    return title + ")";
+  }
+
+  Shape shape_;
+  Source source_;
+  ondemand::parser parser_;
+  std::vector<std::pair<std::string, Scalar>> found_;
+  std::vector<std::pair<std::string, Series*>> keys_;
+  std::size_t next_key_ = 0;
+  std::unordered_map<std::string, std::int64_t> occurrences_;
+  std::int64_t occurrences_of_ = -1;
+  std::optional<std::int64_t> last_sequence_;
+  std::optional<std::int64_t> last_;
+  std::uint64_t number_ = 0;
+  bool restarted_ = false;
+};
+
+/// By the members of the first line.
+Shape shape_of(std::string_view head) {
+  std::string first(head.substr(0, head.find('\n')));
+  if (first.empty() || first.front() != '{') return Shape::none;
+  ondemand::parser parser;
+  ondemand::document document;
+  ondemand::object object;
+  const simdjson::padded_string padded(first);
+  if (parser.iterate(padded).get(document) || document.get_object().get(object)) return Shape::none;
+  bool event = false;
+  bool kind = false;
+  bool sequence = false;
+  bool payload = false;
+  bool iteration = false;
+  const bool read = members(object, [&](const Member& member, ondemand::value&) {
+    event = event || member.key == "event";
+    kind = kind || member.key == "kind";
+    sequence = sequence || member.key == "sequence";
+    payload =
+        payload || member.key == "payload" || member.key == "fields" || member.key == "tensor";
+    iteration = iteration || names_iteration(member.key);
+    return true;
+  });
+  if (!read) return Shape::none;
+  if (event && sequence && payload) return Shape::pr6610;
+  if (kind && sequence && payload) return Shape::fork;
+  return iteration ? Shape::metrics : Shape::none;
+}
+
+Result<std::optional<Source>> read(const std::filesystem::path& path, std::string_view head,
+                                   bool forced, Shape shape) {
+  if (!forced && shape_of(head) != shape) return std::optional<Source>();
+  JsonLines reader(path.string(), shape);
+  const auto done = for_each_line(path, [&](const Line& line) {
+    reader.line(line);
+    return true;
+  });
+  if (!done) return tl::unexpected(done.error());
+  return std::optional<Source>(reader.finish());
+}
+
+}  // namespace
+
+Result<std::optional<Source>> read_json_lines(const std::filesystem::path& path,
+                                              std::string_view head, bool forced) {
+  return read(path, head, forced, Shape::metrics);
+}
+
+Result<std::optional<Source>> read_pr6610_trace(const std::filesystem::path& path,
+                                                std::string_view head, bool forced) {
+  return read(path, head, forced, Shape::pr6610);
+}
+
+Result<std::optional<Source>> read_fork_trace(const std::filesystem::path& path,
+                                              std::string_view head, bool forced) {
+  return read(path, head, forced, Shape::fork);
+}
+
+}  // namespace qualify::evidence

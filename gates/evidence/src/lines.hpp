@@ -1,0 +1,28 @@
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <string_view>
+
+#include "qualify/base/error.hpp"
+
+namespace qualify::evidence {
+
+/// Hands on a text file line by line, without the newline, in constant memory. The bytes behind a
+/// line can be read, not used, for kLinePadding (what simdjson asks for). `ended`: a newline
+/// follows. `number` is 1-based. A line beyond kLongestTextLine is handed on cut, with `whole`
+/// false.
+struct Line {
+  std::string_view text;
+  std::uint64_t number = 0;
+  bool ended = true;
+  bool whole = true;
+};
+inline constexpr std::size_t kLinePadding = 64;
+inline constexpr std::size_t kLongestTextLine = 16U << 20U;
+
+/// Stops early, without an error, when `each` returns false. Errors: not_found, io.
+[[nodiscard]] Result<void> for_each_line(const std::filesystem::path& path,
+                                         const std::function<bool(const Line&)>& each);
+
+}  // namespace qualify::evidence

@@ -1,0 +1,225 @@
+#include <gmock/gmock.h>
+
+#include <fstream>
+
+#include "qualify/base/files.hpp"
+#include "qualify/exactness/compare.hpp"
+#include "support/temp_folder.hpp"
+
+namespace qualify::exactness {
+namespace {
+
+using ::testing::HasSubstr;
+
+const std::filesystem::path kData = QUALIFY_TEST_DATA;
+
+evidence::RunMetrics read(const std::filesystem::path& path, const std::string& format = {}) {
+  auto run = evidence::read_metrics(path, format);
+  EXPECT_TRUE(run) << (run ? "" : run.error().describe());
+  return run ? std::move(*run) : evidence::RunMetrics{};
+}
+
+const MetricComparison& metric(const Comparison& comparison, const std::string& name) {
+  for (const auto& one : comparison.metrics) {
+    if (one.metric == name) return one;
+  }
+  ADD_FAILURE() << "no metric " << name;
+  static const MetricComparison none;
+  return none;
+}
+
+TEST(Golden, ARestartPairThatPassesIsInconclusiveAsProof) {
+  const auto a = read(kData / "golden/gpt3_resume_dist_opt__dev_dgx_gb200.json");
+  const auto b = read(kData / "golden/gpt3_resume_dist_opt__dev_dgx_gb200_2nd.json");
+  const auto comparison = compare(a, b, {51, {}, {}});
+  EXPECT_EQ(comparison.outcome, Outcome::inconclusive);
+  EXPECT_EQ(comparison.first_divergence(), nullptr);
+  const auto& loss = metric(comparison, "lm loss");
+  EXPECT_EQ(loss.compared, 50U);
+  EXPECT_EQ(loss.differing, 0U);
+  EXPECT_THAT(loss.why, HasSubstr("printed with 7 digits"));
+  // Of what is stored in full, the count of zeros, equality is proven.
+  EXPECT_EQ(metric(comparison, "num-zeros").outcome, Outcome::equal);
+}
+
+TEST(Golden, FromTheFirstStepOnTheMissingHalfIsNamed) {
+  const auto comparison =
+      compare(read(kData / "golden/gpt3_resume_dist_opt__dev_dgx_gb200.json"),
+              read(kData / "golden/gpt3_resume_dist_opt__dev_dgx_gb200_2nd.json"));
+  EXPECT_EQ(comparison.outcome, Outcome::inconclusive);
+  EXPECT_THAT(metric(comparison, "lm loss").why, HasSubstr("iteration 1-50 only in A"));
+}
+
+TEST(Golden, ARestartPairThatFailsDiffersAtEveryStep) {
+  const auto comparison =
+      compare(read(kData / "golden/gpt3_resume_dist_opt__lts_dgx_a100.json"),
+              read(kData / "golden/gpt3_resume_dist_opt__lts_dgx_a100_2nd.json"), {51, {}, {}});
+  EXPECT_EQ(comparison.outcome, Outcome::differs);
+  ASSERT_NE(comparison.first_divergence(), nullptr);
+  EXPECT_EQ(comparison.first_divergence()->first->iteration, 51);
+  EXPECT_EQ(metric(comparison, "lm loss").differing, 50U);
+}
+
+TEST(Golden, TwoFilesWithTheSameTimesAreOneRun) {
+  const auto comparison = compare(read(kData / "golden/hybrid_tp1_pp4__dev_dgx_a100.json"),
+                                  read(kData / "golden/hybrid_tp1_pp4__lts_dgx_a100.json"));
+  EXPECT_TRUE(comparison.same_run_filed_twice);
+  EXPECT_EQ(comparison.outcome, Outcome::inconclusive);
+}
+
+TEST(Golden, OrdinaryFilesAreReadWithoutFault) {
+  for (const char* name : {"deepseek_proxy_fsdp_ep2_fsdp2__dev_dgx_gb200.json",
+                           "nemotron3_5_lightning__dev_dgx_gb200.json"}) {
+    const auto run = read(kData / "golden" / name);
+    EXPECT_TRUE(run.faults.empty()) << name << ": " << run.faults.front().message;
+    EXPECT_TRUE(run.series.contains("lm loss"));
+    EXPECT_EQ(run.format, "golden-values");
+  }
+}
+
+TEST(Golden, OtherSchemasAndEmptyFilesAreRefusedByName) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"OTHER_SCHEMA_inference__hybrid_2B_logitsmatch__dev_dgx_h100.json", "inference"},
+      {"OTHER_SCHEMA_bridge__deepseek_recipes_pretrain_fsdp_gb200.json", "Bridge"},
+      {"EMPTY_0_byte__gpt3_ep4_memory_speed__dev_dgxh100_dgxc.json", "empty"}};
+  for (const auto& [name, word] : cases) {
+    const auto run = evidence::read_metrics(kData / "golden" / name);
+    ASSERT_FALSE(run) << name;
+    EXPECT_THAT(run.error().message, HasSubstr(word));
+  }
+}
+
+TEST(Golden, FullPrecisionIsExact) {
+  const test::TempFolder folder;
+  std::ofstream(folder / "a.json")
+      << R"({"lm loss": {"start_step": 1, "end_step": 1, "step_interval": 1, "value_precision": "full", "values": {"1": 10.574319839477539}}})";
+  std::ofstream(folder / "b.json")
+      << R"({"lm loss": {"start_step": 1, "end_step": 1, "step_interval": 1, "value_precision": "full", "values": {"1": 10.574318885803223}}})";
+  EXPECT_EQ(compare(read(folder / "a.json"), read(folder / "a.json")).outcome, Outcome::equal);
+  EXPECT_EQ(compare(read(folder / "a.json"), read(folder / "b.json")).outcome, Outcome::differs);
+}
+
+TEST(Csv, ARealRunAgainstItselfIsNoSecondRun) {
+  const auto run = read(kData / "tables/gpt3_weekly_tp2pp2_gb200.csv");
+  EXPECT_EQ(run.format, "csv");
+  EXPECT_EQ(run.series.at("num-zeros").values.at(2).precision, evidence::Precision::integer);
+  EXPECT_EQ(run.series.at("lm loss").values.at(2).digits, 7);
+  EXPECT_EQ(run.series.at("iteration-time").kind, evidence::MetricKind::wall_clock);
+  EXPECT_TRUE(run.faults.empty());
+  EXPECT_TRUE(compare(run, run).same_run_filed_twice);
+}
+
+TEST(Csv, RaggedAndCutRowsAreFaults) {
+  const test::TempFolder folder;
+  std::ofstream(folder / "a") << "step,lm_loss,grad_norm\n1,2.5,1\n2,2.5\n3,2.5,1";
+  const auto run = read(folder / "a");
+  ASSERT_EQ(run.faults.size(), 2U);
+  EXPECT_EQ(run.faults[0].code, "malformed");
+  EXPECT_EQ(run.faults[1].code, "truncated");
+}
+
+TEST(JsonLines, DigitsAndBitsDecideWhatIsProven) {
+  const test::TempFolder folder;
+  std::ofstream(folder / "a")
+      << R"({"iteration": 1, "full": 10.574319839477539, "short": 10.57432, "bits": "0x41293069", "count": 9007199254740993, "nan": NaN, "time": 5})"
+      << "\n";
+  const auto run = read(folder / "a");
+  using evidence::Precision;
+  EXPECT_EQ(run.format, "json-lines");
+  EXPECT_EQ(run.series.at("full").values.at(1).precision, Precision::float64_bits);
+  EXPECT_EQ(run.series.at("short").values.at(1).precision, Precision::printed);
+  EXPECT_EQ(run.series.at("bits").values.at(1).precision, Precision::float32_bits);
+  EXPECT_EQ(run.series.at("count").values.at(1).bits, 9007199254740993U);
+  EXPECT_TRUE(run.series.contains("nan"));
+  EXPECT_TRUE(run.faults.empty()) << run.faults[0].message;
+}
+
+TEST(JsonLines, CutAndBrokenLinesAreFaults) {
+  const test::TempFolder folder;
+  std::ofstream(folder / "a") << "{\"step\": 1, \"loss\": 1.5}\nnonsense\n{\"step\": 3, \"lo";
+  const auto run = read(folder / "a");
+  ASSERT_EQ(run.faults.size(), 2U);
+  EXPECT_EQ(run.faults[0].code, "malformed");
+  EXPECT_EQ(run.faults[1].code, "truncated");
+  EXPECT_EQ(run.faults[1].where, (folder / "a").string() + ":3");
+}
+
+TEST(Traces, EqualRunsAreEqualAndTheDivergingEventIsNamed) {
+  const auto a = read(kData / "traces/pr6610_v1/run_a");
+  EXPECT_EQ(a.format, "trace-pr6610");
+  EXPECT_TRUE(a.faults.empty()) << a.faults[0].message;
+  const auto same = compare(a, read(kData / "traces/pr6610_v1/run_b_identical"));
+  // The fields are printed; the tensors' digests cover every byte.
+  EXPECT_EQ(metric(same, "lm loss (train, rank 0)").level, Level::e4);
+  EXPECT_EQ(metric(same, "grad_norm (train, rank 0)").outcome, Outcome::inconclusive);
+  const auto other = compare(a, read(kData / "traces/pr6610_v1/run_c_rank1_iter2_diverges"));
+  EXPECT_EQ(other.outcome, Outcome::differs);
+  ASSERT_NE(other.first_divergence(), nullptr);
+  EXPECT_EQ(other.first_divergence()->metric,
+            "decoder.layer0.input (forward, rank 1, microbatch 0)");
+  EXPECT_EQ(other.first_divergence()->first->iteration, 2);
+}
+
+TEST(Traces, TheForksSchemaToo) {
+  const auto a = read(kData / "traces/fork_v1/run_a");
+  EXPECT_EQ(a.format, "trace-fork");
+  EXPECT_TRUE(a.faults.empty()) << a.faults[0].message;
+  const auto other = compare(a, read(kData / "traces/fork_v1/run_b_iter2_rank1_diverges"));
+  EXPECT_EQ(other.outcome, Outcome::differs);
+  ASSERT_NE(other.first_divergence(), nullptr);
+  EXPECT_THAT(other.first_divergence()->metric,
+              HasSubstr("data_parallel.grad_reduce.bucket_0.end"));
+  EXPECT_THAT(other.first_divergence()->metric, HasSubstr("rank 1"));
+  EXPECT_EQ(other.first_divergence()->first->iteration, 2);
+}
+
+class CheckpointFolder : public ::testing::Test {
+ protected:
+  void write(const std::string& name, const std::string& content) {
+    ASSERT_TRUE(make_folders((folder / name).parent_path()));
+    std::ofstream(folder / name, std::ios::binary) << content;
+  }
+  test::TempFolder folder;
+};
+
+TEST_F(CheckpointFolder, EqualBytesAreEqualAtE4AndOneByteDiffers) {
+  for (const char* side : {"a", "b", "c"}) {
+    const std::string root = side;
+    write(root + "/latest_checkpointed_iteration.txt", "10");
+    write(root + "/iter_0000010/metadata.json", "{}");
+    write(root + "/iter_0000010/__0_0.distcp", root == "c" ? "weightz" : "weights");
+  }
+  const auto a = read(folder / "a");
+  const auto same = compare(a, read(folder / "b"));
+  EXPECT_EQ(same.outcome, Outcome::equal);
+  EXPECT_EQ(same.level, Level::e4);
+  const auto other = compare(a, read(folder / "c"));
+  EXPECT_EQ(other.outcome, Outcome::differs);
+  EXPECT_EQ(other.first_divergence()->metric, "checkpoint/__0_0.distcp");
+  EXPECT_EQ(other.first_divergence()->first->iteration, 10);
+}
+
+TEST_F(CheckpointFolder, WithoutTheFileThatIsWrittenLastItIsIncomplete) {
+  write("latest_checkpointed_iteration.txt", "10");
+  write("iter_0000010/__0_0.distcp", "weights");
+  const auto run = read(folder.path());
+  ASSERT_EQ(run.faults.size(), 1U);
+  EXPECT_EQ(run.faults[0].code, "incomplete-checkpoint");
+  EXPECT_EQ(compare(run, run).outcome, Outcome::inconclusive);
+}
+
+TEST_F(CheckpointFolder, ATrackerThatNamesAnotherIterationIsAFault) {
+  write("latest_checkpointed_iteration.txt", "20");
+  write("iter_0000010/mp_rank_00/model_optim_rng.pt", "weights");
+  EXPECT_EQ(read(folder.path()).faults.size(), 1U);
+}
+
+TEST(ReadMetrics, AFormatCanBeForcedAndAnUnknownOneIsRefused) {
+  EXPECT_FALSE(evidence::read_metrics(kData / "h200/a/log.txt", "csv"));
+  const auto unknown = evidence::read_metrics(kData / "h200/a", "parquet");
+  ASSERT_FALSE(unknown);
+  EXPECT_EQ(unknown.error().code, Errc::usage);
+}
+
+}  // namespace
+}  // namespace qualify::exactness
