@@ -175,8 +175,10 @@ Json to_json(const Judgement& judgement) {
                {"reasons", judgement.reasons},
                {"limits", judgement.limits},
                {"level", nullptr},
+               {"overhead", nullptr},
                {"pairs", Json::array()}};
   if (judgement.level) json["level"] = exactness::name_of(*judgement.level);
+  if (judgement.overhead) json["overhead"] = statistics::to_json(*judgement.overhead);
   for (const PairJudgement& pair : judgement.pairs) {
     json["pairs"].push_back(
         {{"run_a", pair.run_a},

@@ -8,67 +8,118 @@ namespace qualify::policy {
 
 namespace {
 
-struct Pair {
-  const RunEvidence* deterministic = nullptr;
-  const RunEvidence* nondeterministic = nullptr;
-};
+using statistics::Fault;
+using statistics::OverheadVerdict;
 
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  const std::size_t half = values.size() / 2;
-  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
+Verdict verdict_of(OverheadVerdict verdict) {
+  switch (verdict) {
+    case OverheadVerdict::pass:
+      return Verdict::pass;
+    case OverheadVerdict::fail:
+      return Verdict::fail;
+    case OverheadVerdict::needs_decision:
+      return Verdict::needs_decision;
+    case OverheadVerdict::inconclusive:
+      return Verdict::inconclusive;
+  }
+  return Verdict::inconclusive;
 }
 
-/// Steps after the warm-up that both runs have: the same index mask in both arms.
-std::optional<double> step_time_ratio(const Gate& gate, const Pair& pair) {
-  const auto a = pair.deterministic->metrics.series.find(gate.metric);
-  const auto b = pair.nondeterministic->metrics.series.find(gate.metric);
-  if (a == pair.deterministic->metrics.series.end() ||
-      b == pair.nondeterministic->metrics.series.end()) {
-    return std::nullopt;
+/// The step times of one run; a flaw of the reader in them is a fault, never silently passed over.
+statistics::StepSeries steps_of(const Gate& gate, const RunEvidence& run,
+                                std::vector<Fault>& faults) {
+  statistics::StepSeries series;
+  series.source = run.run;
+  series.marks = run.metrics.wall_clock_marks;
+  if (!run.complete) {
+    faults.push_back({"incomplete-run", "run " + run.run + " did not complete: " + run.failure});
   }
-  std::vector<double> times_a;
-  std::vector<double> times_b;
-  for (const auto& [step, scalar] : a->second.values) {
-    const auto other = b->second.values.find(step);
-    if (step <= gate.warmup_steps || other == b->second.values.end()) continue;
-    times_a.push_back(scalar.value());
-    times_b.push_back(other->second.value());
+  const auto found = run.metrics.series.find(gate.metric);
+  if (found == run.metrics.series.end()) {
+    faults.push_back({"missing-metric", "run " + run.run + " has no '" + gate.metric + "'"});
+    return series;
   }
-  if (times_a.empty()) return std::nullopt;
-  const double ratio = median(std::move(times_a)) / median(std::move(times_b));
-  if (!std::isfinite(ratio) || ratio <= 0) return std::nullopt;
-  return ratio;
+  for (const evidence::ReadFault& fault : run.metrics.faults) {
+    if (!fault.metric.empty() && fault.metric != gate.metric) continue;
+    // A step without a time is told by the windows, and only where the calendar keeps it.
+    if (fault.metric == gate.metric && fault.iteration &&
+        found->second.values.count(*fault.iteration) == 0) {
+      continue;
+    }
+    faults.push_back(
+        {"damaged-metrics", "run " + run.run + ": " + fault.message +
+                                (fault.where.empty() ? "" : " (" + fault.where + ")")});
+  }
+  for (const auto& [step, scalar] : found->second.values) {
+    series.step.push_back(step);
+    series.seconds.push_back(scalar.value());
+  }
+  return series;
 }
 
 }  // namespace
 
-Judgement judge_performance(const Gate& gate, const std::vector<RunEvidence>& runs) {
-  Judgement judgement;
-  std::map<std::uint32_t, Pair> pairs;
-  for (const RunEvidence& run : runs) {
-    if (!run.complete) {
-      judgement.reasons.push_back("run " + run.run + " did not complete: " + run.failure);
-    }
-    Pair& pair = pairs[run.pair];
-    (run.arm == gate.deterministic_arm ? pair.deterministic : pair.nondeterministic) = &run;
+statistics::OverheadRequest overhead_request(const Gate& gate, const std::vector<RunEvidence>& runs,
+                                             std::vector<Fault>& faults) {
+  statistics::OverheadRequest request;
+  if (auto policy = statistics::decision_policy(gate.decision)) {
+    request.policy = std::move(*policy);
+  } else {
+    faults.push_back({"unknown-policy", policy.error().message});
   }
-  for (const auto& [number, pair] : pairs) {
-    if (pair.deterministic == nullptr || pair.nondeterministic == nullptr) {
-      judgement.reasons.push_back("pair " + std::to_string(number) + " lacks an arm");
+  request.calendar = gate.exclude;
+  request.looks = registered_looks(gate);
+  request.placebo_required = gate.placebo_pairs > 0;
+
+  std::map<std::uint32_t, std::vector<const RunEvidence*>> by_pair;
+  for (const RunEvidence& run : runs) by_pair[run.pair].push_back(&run);
+  for (const auto& [number, members] : by_pair) {
+    if (members.size() != 2) {
+      faults.push_back({"missing-run", "pair " + std::to_string(number) + " has " +
+                                           std::to_string(members.size()) + " of 2 runs"});
       continue;
     }
-    PairJudgement entry{pair.deterministic->run, pair.nondeterministic->run, std::nullopt,
-                        step_time_ratio(gate, pair)};
-    if (!entry.step_time_ratio) {
-      judgement.reasons.push_back("pair " + std::to_string(number) + " has no '" + gate.metric +
-                                  "' in both runs");
-    }
-    judgement.pairs.push_back(std::move(entry));
+    const RunEvidence& first = *members[0];
+    const RunEvidence& second = *members[1];
+    statistics::LaunchPair pair;
+    const bool placebo = first.arm == second.arm;
+    const bool swap = !placebo && second.arm == gate.deterministic_arm;
+    pair.name = (placebo ? "placebo pair " : "pair ") + std::to_string(number);
+    pair.order = swap ? statistics::Order::ba : statistics::Order::ab;
+    pair.deterministic = steps_of(gate, swap ? second : first, faults);
+    pair.nondeterministic = steps_of(gate, swap ? first : second, faults);
+    (placebo ? request.placebo : request.pairs).push_back(std::move(pair));
   }
-  judgement.verdict = Verdict::inconclusive;
-  judgement.reasons.push_back(std::to_string(judgement.pairs.size()) +
-                              " pair: a bound on the overhead needs at least 4 balanced pairs");
+  return request;
+}
+
+Judgement judge_performance(const Gate& gate, const std::vector<RunEvidence>& runs) {
+  Judgement judgement;
+  std::vector<Fault> faults;
+  const auto request = overhead_request(gate, runs, faults);
+  auto analysis = statistics::analyse(request);
+  if (!faults.empty()) {
+    // What keeps a run out is the cause of whatever the analysis then misses: it goes first.
+    analysis.verdict = OverheadVerdict::inconclusive;
+    std::vector<std::string> reasons;
+    for (const Fault& fault : faults) reasons.push_back(fault.code + ": " + fault.message);
+    for (std::string& reason : analysis.reasons) reasons.push_back(std::move(reason));
+    analysis.reasons = std::move(reasons);
+    faults.insert(faults.end(), analysis.faults.begin(), analysis.faults.end());
+    analysis.faults = std::move(faults);
+    for (auto& goal : analysis.goals) goal.met.reset();
+  }
+  judgement.verdict = verdict_of(analysis.verdict);
+  judgement.reasons = analysis.reasons;
+  judgement.limits = analysis.limits;
+  for (std::size_t i = 0; i < analysis.pairs.size(); ++i) {
+    const auto& result = analysis.pairs[i];
+    judgement.pairs.push_back(
+        {request.pairs[i].deterministic.source, request.pairs[i].nondeterministic.source,
+         std::nullopt,
+         result.log_ratio ? std::optional(std::exp(*result.log_ratio)) : std::nullopt});
+  }
+  judgement.overhead = std::move(analysis);
   return judgement;
 }
 

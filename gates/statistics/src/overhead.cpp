@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <sstream>
 
 #include "qualify/statistics/exact.hpp"
 #include "qualify/statistics/location.hpp"
@@ -55,6 +56,19 @@ PairResult examine(const LaunchPair& pair, const OverheadRequest& request, bool 
   return result;
 }
 
+/// Do two fingerprints share a word? One word a format: a log and an event file of one run filed
+/// as two runs share what both folders hold.
+bool shares_word(const std::string& a, const std::string& b) {
+  std::istringstream words(a);
+  for (std::string word; words >> word;) {
+    std::istringstream others(b);
+    for (std::string other; others >> other;) {
+      if (word == other) return true;
+    }
+  }
+  return false;
+}
+
 /// Faults that only show between launches: one run twice, milliseconds among seconds.
 void cross_check(const OverheadRequest& request, OverheadAnalysis& analysis) {
   std::vector<const StepSeries*> all;
@@ -76,7 +90,7 @@ void cross_check(const OverheadRequest& request, OverheadAnalysis& analysis) {
       if (!most || *m > most->first) most = {*m, all[i]};
     }
     for (std::size_t j = 0; j < i; ++j) {
-      const bool marks = !all[i]->marks.empty() && all[i]->marks == all[j]->marks;
+      const bool marks = shares_word(all[i]->marks, all[j]->marks);
       const bool times =
           good.size() >= 2 && all[i]->step == all[j]->step &&
           std::equal(all[i]->seconds.begin(), all[i]->seconds.end(), all[j]->seconds.begin(),

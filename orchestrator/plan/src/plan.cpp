@@ -1,5 +1,6 @@
 #include "qualify/plan/plan.hpp"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 namespace qualify::plan {
@@ -26,6 +27,29 @@ Result<void> needs_arm(const store::Bundle& bundle, const std::string& arm,
 std::string run_name(std::uint32_t index) {
   if (index < 26) return std::string(1, static_cast<char>('a' + index));
   return "run-" + std::to_string(index + 1);
+}
+
+/// AB, BA, AB, …: whatever drifts with time weighs on both arms alike. The placebo pairs stand in
+/// the middle of the pairs of the first look, so that they see the machine as the others do.
+void add_pairs(const policy::Gate& gate, std::int64_t seed, Plan& plan) {
+  const std::uint32_t middle = std::min(gate.pairs, policy::registered_looks(gate)[0].pairs) / 2;
+  const auto add_placebo = [&] {
+    for (std::uint32_t i = 1; i <= gate.placebo_pairs; ++i) {
+      for (const char* half : {"-first", "-second"}) {
+        plan.runs.push_back({"placebo-" + std::to_string(i) + half, gate.nondeterministic_arm,
+                             gate.pairs + i, seed});
+      }
+    }
+  };
+  for (std::uint32_t pair = 1; pair <= gate.pairs; ++pair) {
+    if (pair == middle + 1) add_placebo();
+    const Run det{"pair-" + std::to_string(pair) + "-det", gate.deterministic_arm, pair, seed};
+    const Run nondet{"pair-" + std::to_string(pair) + "-nondet", gate.nondeterministic_arm, pair,
+                     seed};
+    const bool det_first = pair % 2 == 1;
+    plan.runs.push_back(det_first ? det : nondet);
+    plan.runs.push_back(det_first ? nondet : det);
+  }
 }
 
 Json topology_json(const spec::Topology& topology) {
@@ -99,15 +123,7 @@ Result<Plan> expand(const policy::Gate& gate, const store::Bundle& bundle,
           return tl::unexpected(known.error());
         }
       }
-      for (std::uint32_t pair = 1; pair <= gate.pairs; ++pair) {
-        const Run det{"pair-" + std::to_string(pair) + "-det", gate.deterministic_arm, pair, seed};
-        const Run nondet{"pair-" + std::to_string(pair) + "-nondet", gate.nondeterministic_arm,
-                         pair, seed};
-        // AB, BA, AB, …: whatever drifts with time weighs on both arms alike.
-        const bool det_first = pair % 2 == 1;
-        plan.runs.push_back(det_first ? det : nondet);
-        plan.runs.push_back(det_first ? nondet : det);
-      }
+      add_pairs(gate, seed, plan);
       break;
     }
   }

@@ -9,6 +9,8 @@
 #include "qualify/base/digest.hpp"
 #include "qualify/base/json.hpp"
 #include "qualify/exactness/compare.hpp"
+#include "qualify/statistics/planning.hpp"
+#include "qualify/statistics/steps.hpp"
 
 /// Gates as a person declares them in qualification.yaml. Format page:
 /// docs/formats/qualification.md.
@@ -37,11 +39,16 @@ struct Gate {
   // performance
   std::string deterministic_arm;
   std::string nondeterministic_arm;
-  std::uint32_t pairs = 1;
+  std::uint32_t pairs = 4;          ///< AB/BA pairs that are planned; the last look's
+  std::uint32_t placebo_pairs = 1;  ///< the nondeterministic arm twice; at least one for a verdict
   std::string metric = "iteration-time";
   std::string decision = "change-overhead";  ///< named decision policy, DESIGN section 9
-  std::int64_t warmup_steps = 0;             ///< excluded from the start, by calendar, in both arms
+  std::vector<statistics::Look> looks;       ///< registered looks; empty: one, at `pairs`
+  statistics::ExclusionCalendar exclude;     ///< the same steps in both arms
 };
+
+/// The looks that are registered: those declared, or one at max(pairs, 4) with all of the error.
+[[nodiscard]] std::vector<statistics::Look> registered_looks(const Gate& gate);
 
 /// Every field that a verdict depends on (not the description).
 [[nodiscard]] Json to_json(const Gate& gate);

@@ -7,6 +7,7 @@
 #include "qualify/evidence/metrics.hpp"
 #include "qualify/exactness/compare.hpp"
 #include "qualify/policy/gate.hpp"
+#include "qualify/statistics/overhead.hpp"
 
 namespace qualify::policy {
 
@@ -39,9 +40,18 @@ struct Judgement {
   std::vector<std::string> reasons;       ///< most important first; never empty
   std::optional<exactness::Level> level;  ///< of a repeatability pass
   std::vector<PairJudgement> pairs;
+  std::optional<statistics::OverheadAnalysis> overhead;  ///< performance
   std::vector<std::string>
       limits;  ///< what the verdict does not say ("same allocation", "E1 only")
 };
+
+/// What a performance gate asks of its runs, in the order in which they ran: two runs of one pair
+/// number are a pair, the arm that comes first ran first, two of the same arm are a placebo pair.
+/// `faults` takes what keeps a run from being used ("incomplete-run", "damaged-metrics",
+/// "missing-metric", "missing-run"). Also for plain files: `qualify perf` asks the same.
+[[nodiscard]] statistics::OverheadRequest overhead_request(const Gate& gate,
+                                                           const std::vector<RunEvidence>& runs,
+                                                           std::vector<statistics::Fault>& faults);
 
 /// Pure: the same evidence and gate give the same judgement on any machine.
 [[nodiscard]] Judgement judge(const Gate& gate, const std::vector<RunEvidence>& runs);

@@ -18,7 +18,7 @@ namespace qualify::plan {
 struct Run {
   std::string id;  ///< unique in the plan, usable as a folder name: "a", "pair-1-det"
   std::string arm;
-  std::uint32_t pair = 0;  ///< performance: from 1; 0 = none
+  std::uint32_t pair = 0;  ///< performance: from 1, placebo pairs after the others; 0 = none
   std::int64_t seed = 0;
 };
 
