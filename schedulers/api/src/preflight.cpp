@@ -203,7 +203,7 @@ std::vector<Fault> unfit_for_grant(const Reservation& reservation) {
       faults.push_back({"flag", std::string("flag ") + flag.name + ": " + flag.why, false});
     }
   }
-  if (!has_flag(reservation, "SPEC_NODES") && !has_flag(reservation, "STATIC_ALLOC")) {
+  if (!has_flag(reservation, "SPEC_NODES") && !has_flag(reservation, "STATIC")) {
     faults.push_back({"not-pinned",
                       "it has neither SPEC_NODES nor STATIC: a draining node is swapped after the "
                       "grant",

@@ -1,0 +1,2 @@
+#!/bin/sh
+exec "$QUALIFY_EXECUTABLE" job "$QUALIFY_JOB_PLAN"

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "qualify/scheduler/types.hpp"
+#include "version.hpp"
+
+/// Slurm's records as plain values. Pure, but for the names of users, which the system knows.
+namespace qualify::scheduler::slurm {
+
+/// "gpu[0001-0003,0007]" -> sorted single names.
+[[nodiscard]] std::vector<std::string> expand(const char* hostlist);
+
+[[nodiscard]] Reservation to_reservation(const reserve_info_t& record);
+[[nodiscard]] Node to_node(const node_info_t& record);
+[[nodiscard]] Job to_job(const slurm_job_info_t& record);
+
+/// GPUs in a node's GRES: "gpu:h200:8(S:0-1),shard:64" is 8.
+[[nodiscard]] std::uint32_t count_gpus(const char* gres);
+
+/// Comment of a job of ours, and back; empty for any other comment.
+[[nodiscard]] std::string comment_for(const std::string& nonce);
+[[nodiscard]] std::string nonce_in(const char* comment);
+
+}  // namespace qualify::scheduler::slurm

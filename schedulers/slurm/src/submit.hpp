@@ -1,0 +1,19 @@
+#pragma once
+
+#include "qualify/scheduler/types.hpp"
+#include "version.hpp"
+
+namespace qualify::scheduler::slurm {
+
+/// src/batch.sh, embedded at build.
+extern const char* const kBatchScript;
+
+/// One submit call. Errors: invalid_input (a request that would not stay in its reservation);
+/// refused (the controller said no: there is no job); unavailable (there may be one).
+[[nodiscard]] Result<Submission> submit(const JobRequest& request);
+
+/// What libslurm's error number means for somebody who asked for something: refused, or unavailable
+/// when the controller's answer is not known. `what`: "cannot submit".
+[[nodiscard]] Unexpected failure(int error_number, const std::string& what);
+
+}  // namespace qualify::scheduler::slurm

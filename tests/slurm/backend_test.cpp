@@ -1,0 +1,135 @@
+// The Slurm backend against a real controller of four nodes with eight GPUs each.
+#include <gmock/gmock.h>
+
+#include "cluster.hpp"
+#include "qualify/base/files.hpp"
+#include "qualify/scheduler/grant.hpp"
+
+namespace qualify::scheduler {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+using SlurmBackend = test::ClusterTest;
+
+TEST_F(SlurmBackend, NamesReleaseClusterAndController) {
+  EXPECT_EQ(slurm().kind(), "slurm");
+  EXPECT_THAT(slurm().describe().value(), HasSubstr("cluster qualify"));
+}
+
+TEST_F(SlurmBackend, ReadsNodesWithTheirGpus) {
+  const auto nodes = slurm().nodes().value();
+  ASSERT_THAT(nodes, SizeIs(4));
+  for (const Node& node : nodes) {
+    EXPECT_TRUE(node.usable) << node.state;
+    EXPECT_EQ(node.gpus, 8u);
+  }
+}
+
+TEST_F(SlurmBackend, NamesAPinnedReservationByWhatItIs) {
+  const std::string name = reserve();
+  const Reservation seen = reservation(name);
+  EXPECT_THAT(seen.flags, ElementsAre("SPEC_NODES"));
+  EXPECT_THAT(seen.nodes, ElementsAre("gpu0001", "gpu0002", "gpu0003", "gpu0004"));
+  EXPECT_THAT(seen.users, ElementsAre("root"));
+  EXPECT_EQ(seen.end - seen.start, 60min);
+  EXPECT_THAT(unfit_for_grant(seen), IsEmpty());
+  EXPECT_EQ(fingerprint(seen), fingerprint(reservation(name))) << "stable between two looks";
+  EXPECT_LE(std::chrono::abs(slurm().now().value() - seen.start), 30s);
+}
+
+TEST_F(SlurmBackend, RunsAJobInsideItsReservationAndFindsItByNonce) {
+  const std::string name = reserve();
+  JobRequest wanted = request(
+      name, "srun -N4 -n4 sh -c 'echo $SLURMD_NODENAME $CUDA_VISIBLE_DEVICES' > ran; exit 3");
+  wanted.deadline = reservation(name).end;
+  const std::string id = submit(wanted);
+  const Job job = wait_until_over(wanted.nonce);
+  EXPECT_EQ(job.id, id);
+  EXPECT_EQ(job.state, JobState::failed);
+  EXPECT_EQ(job.exit_code, 3);
+  EXPECT_EQ(job.reservation, name);
+  EXPECT_EQ(job.restart_count, 0u);
+  EXPECT_THAT(job.nodes, ElementsAre("gpu0001", "gpu0002", "gpu0003", "gpu0004"));
+  EXPECT_THAT(job.name, HasSubstr(wanted.nonce));
+  EXPECT_EQ(job.user, "root");
+  const std::string ran = read_file(wanted.folder + "/ran").value_or("nothing");
+  EXPECT_THAT(ran, HasSubstr("gpu0004 0,1,2,3,4,5,6,7"));
+}
+
+TEST_F(SlurmBackend, RunsOnExactlyThePinnedNodes) {
+  const std::string name = reserve();
+  JobRequest wanted = request(name, "true");
+  wanted.nodes = 2;
+  wanted.pinned_nodes = {"gpu0002", "gpu0004"};
+  submit(wanted);
+  const Job job = wait_until_over(wanted.nonce);
+  EXPECT_EQ(job.state, JobState::completed);
+  EXPECT_THAT(job.nodes, ElementsAre("gpu0002", "gpu0004"));
+}
+
+TEST_F(SlurmBackend, CancelEndsTheJobAndMayBeRepeated) {
+  const std::string name = reserve();
+  const JobRequest wanted = request(name, "sleep 600");
+  const std::string id = submit(wanted);
+  wait(wanted.nonce, [](const Job& job) { return job.state == JobState::running; });
+  ASSERT_TRUE(slurm().cancel(id));
+  EXPECT_EQ(wait_until_over(wanted.nonce).state, JobState::cancelled);
+  EXPECT_TRUE(slurm().cancel(id));
+  EXPECT_TRUE(slurm().cancel("4000000")) << "unknown is ok";
+}
+
+TEST_F(SlurmBackend, NeverCancelsWhatItDidNotSubmit) {
+  const std::string id = must({"sbatch", "--parsable", "--wrap", "sleep 600"});
+  const auto cancelled = slurm().cancel(id.substr(0, id.find('\n')));
+  ASSERT_FALSE(cancelled);
+  EXPECT_EQ(cancelled.error().code, Errc::refused);
+}
+
+TEST_F(SlurmBackend, RefusesWhatCouldLeaveTheReservation) {
+  const std::string name = reserve();
+  for (const std::string& reservation : {std::string(), name + ",other"}) {
+    const JobRequest wanted = request(reservation, "true");
+    const auto submitted = slurm().submit(wanted);
+    ASSERT_FALSE(submitted);
+    EXPECT_EQ(submitted.error().code, Errc::invalid_input);
+    EXPECT_THAT(slurm().find(wanted.nonce).value(), IsEmpty());
+  }
+  const JobRequest lost = request("nosuch", "true");
+  const auto missing = slurm().submit(lost);
+  ASSERT_FALSE(missing);
+  EXPECT_EQ(missing.error().code, Errc::refused);
+  EXPECT_THAT(missing.error().message, HasSubstr("2053"));
+  EXPECT_THAT(slurm().find(lost.nonce).value(), IsEmpty());
+}
+
+TEST_F(SlurmBackend, ADrainedNodeIsUnusableWithItsReason) {
+  must({"scontrol", "update", "nodename=gpu0003", "state=drain", "reason=bad NVLink"});
+  const auto nodes = slurm().nodes().value();
+  ASSERT_THAT(nodes, SizeIs(4));
+  EXPECT_FALSE(nodes[2].usable);
+  EXPECT_EQ(nodes[2].state, "IDLE+DRAIN");
+  EXPECT_THAT(nodes[2].reason, HasSubstr("bad NVLink"));
+  EXPECT_TRUE(nodes[2].reason_time.has_value());
+  EXPECT_TRUE(nodes[1].usable);
+}
+
+TEST_F(SlurmBackend, AControllerThatIsDownIsUnavailable) {
+  const std::string name = reserve();
+  kill_daemon("slurmctld");
+  const JobRequest wanted = request(name, "true");
+  const auto submitted = slurm().submit(wanted);
+  ASSERT_FALSE(submitted);
+  EXPECT_EQ(submitted.error().code, Errc::unavailable);
+  const auto jobs = slurm().jobs();
+  ASSERT_FALSE(jobs) << "an old answer must not stand for a present one";
+  EXPECT_EQ(jobs.error().code, Errc::unavailable);
+  start_daemon("slurmctld");
+}
+
+}  // namespace
+}  // namespace qualify::scheduler

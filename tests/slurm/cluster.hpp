@@ -1,0 +1,64 @@
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "qualify/scheduler/scheduler.hpp"
+#include "support/temp_folder.hpp"
+
+namespace qualify::test {
+
+/// What a program printed (both streams) and its exit code.
+struct Printed {
+  int code = 0;
+  std::string text;
+};
+Printed run_program(const std::vector<std::string>& argv);
+
+/// The cluster that CTest brought up, and its backend as qualify loads it. Removes at the end what
+/// a test left: jobs, reservations, drained nodes, stopped daemons.
+class ClusterTest : public ::testing::Test {
+ protected:
+  void SetUp() override;
+  void TearDown() override;
+
+  scheduler::Scheduler& slurm() { return *scheduler_; }
+  const TempFolder& folder() { return folder_; }
+
+  /// scontrol and friends; a failure fails the test.
+  static std::string must(const std::vector<std::string>& argv);
+  /// A grant-shaped reservation for root that has started; returns its name.
+  std::string reserve(const std::string& nodes = "gpu[0001-0004]", const std::string& more = "",
+                      const std::string& start = "now", int minutes = 60);
+  /// The reservation as the backend sees it; fails the test when it is not there.
+  scheduler::Reservation reservation(const std::string& name);
+
+  /// A request whose job runs `script` (POSIX shell) as its whole work.
+  scheduler::JobRequest request(const std::string& reservation, const std::string& script);
+  std::string submit(const scheduler::JobRequest& request);
+  /// Asks until `done` holds or `seconds` have passed; returns the last answer.
+  scheduler::Job wait(const std::string& nonce,
+                      const std::function<bool(const scheduler::Job&)>& done, int seconds = 30);
+  scheduler::Job wait_until_over(const std::string& nonce, int seconds = 30);
+
+  static void start_daemon(const std::string& name);
+  static void kill_daemon(const std::string& name);
+  /// slurmctld's log from here on.
+  std::string controller_log();
+
+ private:
+  void restore();
+
+  TempFolder folder_;
+  std::unique_ptr<scheduler::Scheduler> scheduler_;
+  std::vector<std::string> reservations_;
+  std::uintmax_t log_start_ = 0;
+  int next_ = 0;
+};
+
+}  // namespace qualify::test
