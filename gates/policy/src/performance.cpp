@@ -31,6 +31,7 @@ statistics::StepSeries steps_of(const Gate& gate, const RunEvidence& run,
   statistics::StepSeries series;
   series.source = run.run;
   series.marks = run.metrics.wall_clock_marks;
+  series.says_deterministic = run.says_deterministic;
   if (!run.complete) {
     faults.push_back({"incomplete-run", "run " + run.run + " did not complete: " + run.failure});
   }
@@ -94,9 +95,13 @@ statistics::OverheadRequest overhead_request(const Gate& gate, const std::vector
 }
 
 Judgement judge_performance(const Gate& gate, const std::vector<RunEvidence>& runs) {
-  Judgement judgement;
   std::vector<Fault> faults;
   const auto request = overhead_request(gate, runs, faults);
+  return judge_overhead(request, std::move(faults));
+}
+
+Judgement judge_overhead(const statistics::OverheadRequest& request, std::vector<Fault> faults) {
+  Judgement judgement;
   auto analysis = statistics::analyse(request);
   if (!faults.empty()) {
     // What keeps a run out is the cause of whatever the analysis then misses: it goes first.

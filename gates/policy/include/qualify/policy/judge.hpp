@@ -26,6 +26,7 @@ struct RunEvidence {
   std::string failure;  ///< when not complete: what happened, "exit code 3", "killed by signal 9"
   std::string failure_class;  ///< "workload", "infrastructure", "disagreement"; empty when complete
   evidence::RunMetrics metrics;
+  std::optional<bool> says_deterministic;  ///< what the run itself logged about its mode
 };
 
 struct PairJudgement {
@@ -52,6 +53,10 @@ struct Judgement {
 [[nodiscard]] statistics::OverheadRequest overhead_request(const Gate& gate,
                                                            const std::vector<RunEvidence>& runs,
                                                            std::vector<statistics::Fault>& faults);
+
+/// Analyses a request; `faults` make the judgement inconclusive and are its first reasons.
+[[nodiscard]] Judgement judge_overhead(const statistics::OverheadRequest& request,
+                                       std::vector<statistics::Fault> faults);
 
 /// Pure: the same evidence and gate give the same judgement on any machine.
 [[nodiscard]] Judgement judge(const Gate& gate, const std::vector<RunEvidence>& runs);
