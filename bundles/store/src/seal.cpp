@@ -5,6 +5,7 @@
 #include "index.hpp"
 #include "media_types.hpp"
 #include "qualify/container/image.hpp"
+#include "qualify/container/oci.hpp"
 #include "qualify/git/tree.hpp"
 #include "qualify/spec/credentials.hpp"
 #include "qualify/store/bundle.hpp"
@@ -126,6 +127,28 @@ Result<SealedConfig> seal_config(const spec::ConfigInput& input, BlobStore& stor
   return SealedConfig{input.name, input.file.filename().string(), *content};
 }
 
+/// Both forms become the same archive of the image alone: equal images are equal inputs.
+Result<SealedContainer> seal_oci(const spec::ContainerInput& input, BlobStore& store) {
+  auto layout = input.kind == spec::ContainerKind::oci_layout
+                    ? container::OciLayout::open_folder(input.file)
+                    : container::OciLayout::open_archive(input.file);
+  if (!layout) return tl::unexpected(layout.error());
+  auto image = container::find_image(*layout);
+  if (!image) {
+    image.error().context = input.file.string();
+    return tl::unexpected(image.error());
+  }
+  auto writer = store.begin();
+  if (!writer) return tl::unexpected(writer.error());
+  auto done = container::write_oci_archive(
+      *layout, *image, [&](std::span<const std::byte> piece) { return writer->write(piece); });
+  if (!done) return tl::unexpected(done.error());
+  auto content = writer->commit(kOciArchiveType);
+  if (!content) return tl::unexpected(content.error());
+  content->title = "container.oci.tar";
+  return SealedContainer{input.kind, *content, image->manifest.str()};
+}
+
 Result<SealedContainer> seal_container(const spec::ContainerInput& input, BlobStore& store) {
   SealedContainer sealed{input.kind, {}, input.reference};
   const char* type = nullptr;
@@ -144,8 +167,7 @@ Result<SealedContainer> seal_container(const spec::ContainerInput& input, BlobSt
       break;
     case spec::ContainerKind::oci_layout:
     case spec::ContainerKind::oci_archive:
-      return fail(Errc::unsupported, "OCI layouts and archives cannot be sealed yet",
-                  input.file.string());
+      return seal_oci(input, store);
   }
   if (!good) return tl::unexpected(good.error());
   auto content = store.add_file(input.file, type);
