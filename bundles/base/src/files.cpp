@@ -137,10 +137,18 @@ Result<void> make_folders(const fs::path& folder) {
 }
 
 Result<FileLock> FileLock::acquire(const fs::path& path, bool wait) {
+  return lock(path, LOCK_EX | (wait ? 0 : LOCK_NB));
+}
+
+Result<FileLock> FileLock::acquire_shared(const fs::path& path) {
+  return lock(path, LOCK_SH);
+}
+
+Result<FileLock> FileLock::lock(const fs::path& path, int operation) {
   Fd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
   if (!fd.valid()) return fail_errno(errno, "cannot open lock", path.string());
   for (;;) {
-    if (::flock(fd.get(), LOCK_EX | (wait ? 0 : LOCK_NB)) == 0) return FileLock(std::move(fd));
+    if (::flock(fd.get(), operation) == 0) return FileLock(std::move(fd));
     if (errno == EINTR) continue;
     if (errno == EWOULDBLOCK) {
       return fail(Errc::busy, "locked by another process", path.string());

@@ -7,11 +7,12 @@
 #include <cerrno>
 #include <memory>
 
+#include "index.hpp"
+
 namespace qualify::store {
 
 namespace {
 
-constexpr std::string_view kLayout = R"({"imageLayoutVersion":"1.0.0"})";
 constexpr std::size_t kPiece = 1U << 20U;
 
 bool same_file(const struct stat& a, const struct stat& b) {
@@ -139,15 +140,12 @@ Result<BlobStore> BlobStore::open(const std::filesystem::path& root) {
   }
   std::error_code error;
   if (!std::filesystem::exists(root / "index.json", error)) {
-    if (auto done = write_file_atomic(
-            root / "index.json",
-            R"({"manifests":[],"mediaType":"application/vnd.oci.image.index.v1+json","schemaVersion":2})");
-        !done) {
+    if (auto done = write_file_atomic(root / "index.json", index_bytes({})); !done) {
       return tl::unexpected(done.error());
     }
   }
   if (!std::filesystem::exists(root / "oci-layout", error)) {
-    if (auto done = write_file_atomic(root / "oci-layout", kLayout); !done) {
+    if (auto done = write_file_atomic(root / "oci-layout", kLayoutBytes); !done) {
       return tl::unexpected(done.error());
     }
   }
@@ -161,7 +159,7 @@ Result<BlobStore> BlobStore::open_read_only(const std::filesystem::path& root) {
 
 Result<BlobWriter> BlobStore::begin() const {
   const std::filesystem::path folder = root_ / "blobs" / "sha256";
-  std::string name = (folder / ".tmp-XXXXXX").string();
+  std::string name = (folder / (std::string(kTemporaryPrefix) + "XXXXXX")).string();
   Fd fd(::mkostemp(name.data(), O_CLOEXEC));
   if (!fd.valid()) return fail_errno(errno, "cannot create a file in", folder.string());
   return BlobWriter(folder, name, std::move(fd));
@@ -210,6 +208,10 @@ std::filesystem::path BlobStore::path_of(const Digest& digest) const {
 bool BlobStore::has(const Digest& digest) const {
   struct stat status {};
   return ::lstat(path_of(digest).c_str(), &status) == 0;
+}
+
+void BlobStore::touch(const Digest& digest) const {
+  ::utimensat(AT_FDCWD, path_of(digest).c_str(), nullptr, AT_SYMLINK_NOFOLLOW);
 }
 
 Result<std::uint64_t> BlobStore::stream(const Digest& digest, const Sink& sink) const {

@@ -1,9 +1,11 @@
 #include "index.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <nlohmann/json.hpp>
 
 #include "config_json.hpp"
+#include "load.hpp"
 #include "media_types.hpp"
 
 namespace qualify::store {
@@ -86,23 +88,57 @@ Result<Index> read_index(const BlobStore& store) {
   // Other tools (skopeo) write their own form, with nothing in it that is ours.
   const bool ours = text->find("io.qualify") != std::string::npos ||
                     text->find("artifactType") != std::string::npos;
-  if (ours && canonical_bytes(index_json(index)) != *text) {
+  index.foreign = !ours && !index.entries.empty();
+  if (ours && index_bytes(index) != *text) {
     return fail(Errc::integrity, "the index is not in the form in which it was written",
                 path.string());
   }
   return index;
 }
 
-Result<void> add_to_index(const BlobStore& store, const IndexEntry& entry) {
-  auto lock = FileLock::acquire(store.root() / "index.lock", true);
+std::string index_bytes(const Index& index) {
+  return canonical_bytes(index_json(index));
+}
+
+namespace {
+
+/// Reads, changes and replaces the index under its lock.
+Result<void> change_index(const BlobStore& store, const std::function<void(Index&)>& change) {
+  const auto lock = FileLock::acquire(store.root() / kIndexLock, true);
   if (!lock) return tl::unexpected(lock.error());
   auto index = read_index(store);
   if (!index) return tl::unexpected(index.error());
-  std::erase_if(index->entries, [&](const IndexEntry& known) {
-    return known.manifest.digest == entry.manifest.digest;
+  const std::string before = index_bytes(*index);
+  if (index->foreign) {
+    // From here on the index is ours, and so are the names in it.
+    for (IndexEntry& entry : index->entries) {
+      auto loaded = load_checked(store, entry.manifest.digest);
+      if (!loaded) return tl::unexpected(loaded.error());
+      entry.ref_name = ref_name_for(loaded->bundle.name, entry.manifest.digest);
+    }
+  }
+  change(*index);
+  const std::string after = index_bytes(*index);
+  if (after == before) return {};
+  return write_file_atomic(store.root() / "index.json", after);
+}
+
+}  // namespace
+
+Result<void> add_to_index(const BlobStore& store, const IndexEntry& entry) {
+  return change_index(store, [&](Index& index) {
+    std::erase_if(index.entries, [&](const IndexEntry& known) {
+      return known.manifest.digest == entry.manifest.digest;
+    });
+    index.entries.push_back(entry);
   });
-  index->entries.push_back(entry);
-  return write_file_atomic(store.root() / "index.json", canonical_bytes(index_json(*index)));
+}
+
+Result<void> remove_from_index(const BlobStore& store, const Digest& digest) {
+  return change_index(store, [&](Index& index) {
+    std::erase_if(index.entries,
+                  [&](const IndexEntry& known) { return known.manifest.digest == digest; });
+  });
 }
 
 }  // namespace qualify::store

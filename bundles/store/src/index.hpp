@@ -9,6 +9,12 @@
 /// index.json of a store: which bundles it holds, oldest seal first. Internal to this module.
 namespace qualify::store {
 
+inline constexpr char kLayoutBytes[] = R"({"imageLayoutVersion":"1.0.0"})";
+/// Held shared by whatever adds blobs, exclusively by what removes them.
+inline constexpr char kCollectLock[] = "collect.lock";
+inline constexpr char kIndexLock[] = "index.lock";
+inline constexpr char kTemporaryPrefix[] = ".tmp-";
+
 struct IndexEntry {
   Descriptor manifest;
   std::string ref_name;                           ///< "<name>-<12 hex>", for skopeo and registries
@@ -17,6 +23,7 @@ struct IndexEntry {
 
 struct Index {
   std::vector<IndexEntry> entries;
+  bool foreign = false;  ///< written by another tool (skopeo): its names for bundles are its own
   [[nodiscard]] const IndexEntry* find(const Digest& digest) const;
 };
 
@@ -26,6 +33,12 @@ struct Index {
 /// Names the bundle in the index as its newest entry, under the store's lock. Errors: io, no_space,
 /// integrity.
 [[nodiscard]] Result<void> add_to_index(const BlobStore& store, const IndexEntry& entry);
+
+/// Errors: as above; a bundle that is not there is none.
+[[nodiscard]] Result<void> remove_from_index(const BlobStore& store, const Digest& digest);
+
+/// The one form of index.json.
+[[nodiscard]] std::string index_bytes(const Index& index);
 
 [[nodiscard]] std::string ref_name_for(const std::string& name, const Digest& digest);
 

@@ -272,6 +272,8 @@ Result<void> seal_inputs(const spec::BundleSpec& spec, BlobStore& store, const S
 
 Result<Bundle> seal(const spec::BundleSpec& spec, BlobStore& store, const SealOptions& options) {
   if (auto faults = credentials_in(spec); !faults.empty()) return all(std::move(faults));
+  const auto lock = FileLock::acquire_shared(store.root() / kCollectLock);
+  if (!lock) return tl::unexpected(lock.error());
   Bundle bundle;
   bundle.name = spec.name;
   bundle.recipe = spec.recipe;

@@ -5,66 +5,12 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "qualify/base/files.hpp"
-#include "qualify/store/bundle.hpp"
-#include "support/git_repo.hpp"
-#include "support/temp_folder.hpp"
+#include "fixture.hpp"
 
 namespace qualify::store {
 namespace {
 
-using test::GitRepo;
-using test::TempFolder;
 using ::testing::HasSubstr;
-
-/// A repository, a config, data and a spec over them, below one folder.
-struct Fixture {
-  TempFolder folder;
-  GitRepo repo{folder / "code"};
-  std::string spec_text = R"(schema_version: 1
-name: demo
-recipe: proxy
-code: {trainer: {repository: code}}
-configs: {train: {file: train.yaml}}
-environment: {NCCL_ALGO: Ring}
-arms:
-  deterministic: {arguments: [--deterministic-mode]}
-  nondeterministic:
-data: {corpus: {path: corpus}}
-seeds: [7]
-launch: {argv: [python3, '{code.trainer}/train.py', --config, '{config.train}', --seed, '{seed}']}
-outputs: [{kind: metrics, path: metrics.jsonl}]
-)";
-
-  Fixture() {
-    repo.write("train.py", "print('hello')\n");
-    repo.write("lib/x.py", "x = 1\n");
-    repo.commit();
-    write("train.yaml", "layers: 4\n");
-    write("corpus/a.bin", "aaaa");
-    write("corpus/sub/b.bin", "bbbb");
-  }
-  void write(const std::string& path, const std::string& content) const {
-    fs::create_directories((folder / path).parent_path());
-    std::ofstream(folder / path, std::ios::binary) << content;
-  }
-  [[nodiscard]] BlobStore store(const std::string& name = "store") const {
-    return BlobStore::open(folder / name).value();
-  }
-  [[nodiscard]] Result<Bundle> seal(const std::string& name = "store",
-                                    const SealOptions& options = {}) const {
-    write("bundle.yaml", spec_text);
-    auto spec = spec::read_bundle_spec(folder / "bundle.yaml");
-    if (!spec) return tl::unexpected(spec.error());
-    auto target = store(name);
-    return store::seal(*spec, target, options);
-  }
-  void replace(const std::string& from, const std::string& to) {
-    const auto at = spec_text.find(from);
-    ASSERT_NE(at, std::string::npos) << from;
-    spec_text.replace(at, from.size(), to);
-  }
-};
 
 TEST(Seal, WhatIsLoadedIsWhatWasSealed) {
   const Fixture f;

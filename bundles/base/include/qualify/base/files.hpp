@@ -71,9 +71,12 @@ class FileLock {
  public:
   /// Errors: busy when another holds it and `wait` is false; io.
   [[nodiscard]] static Result<FileLock> acquire(const fs::path& path, bool wait);
+  /// Shared with other shared holders; waits for an exclusive one to go. Errors: io.
+  [[nodiscard]] static Result<FileLock> acquire_shared(const fs::path& path);
   [[nodiscard]] int fd() const { return fd_.get(); }
 
  private:
+  static Result<FileLock> lock(const fs::path& path, int operation);
   explicit FileLock(Fd fd) : fd_(std::move(fd)) {}
   Fd fd_;
 };

@@ -15,10 +15,11 @@
 /// archive").
 namespace qualify::container {
 
-/// A layout whose every blob was read once and has the digest that its name says. Nothing is
-/// unpacked: layers are bytes here, so that no compressed bomb can go off. Files other than
-/// oci-layout, index.json and blobs/sha256/<hex> are refused, as are names that are absolute or
-/// have "..", links and devices. Thread-safe once open, except that the source must stay.
+/// A layout whose blobs are never used without having the digest that their names say: an
+/// archive's are all checked at opening, a folder's as they are read. Nothing is unpacked: layers
+/// are bytes here, so that no compressed bomb can go off. Files other than oci-layout, index.json
+/// and blobs/sha256/<hex> are refused, as are names that are absolute or have "..", links and
+/// devices. Thread-safe once open, except that the source must stay.
 class OciLayout {
  public:
   /// A tar, uncompressed. Errors: not_found, io, invalid_input (not a layout, compressed),

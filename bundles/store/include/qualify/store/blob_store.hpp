@@ -77,6 +77,9 @@ class BlobStore {
   /// Re-hashes one blob. Errors: not_found, integrity, io.
   [[nodiscard]] Result<void> verify(const Digest& digest) const;
 
+  /// Renews the blob's time, so that garbage collection leaves it alone for its grace period.
+  void touch(const Digest& digest) const;
+
   [[nodiscard]] const std::filesystem::path& root() const { return root_; }
 
  private:
