@@ -40,9 +40,10 @@ Exit exit_for(Errc code) {
     case Errc::io:
     case Errc::no_space:
     case Errc::unavailable:
-    case Errc::interrupted:
     case Errc::internal:
       return Exit::unavailable;
+    case Errc::interrupted:
+      return Exit::interrupted;
     case Errc::integrity:
       return Exit::integrity;
   }

@@ -1,5 +1,6 @@
 #include "granting.hpp"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 namespace qualify::cli {
@@ -80,11 +81,9 @@ Result<ledger::Record> record_grant(Session& session, run::State& state, const s
                        grant_statement(grant));
 }
 
-Result<std::optional<scheduler::Grant>> current_grant(const run::State& state,
-                                                      const std::string& gate,
+Result<std::optional<scheduler::Grant>> current_grant(run::State& state, const std::string& gate,
                                                       const std::string& reservation) {
-  // Reading needs no write access; the ledger takes a database that can do both.
-  ledger::Ledger ledger(const_cast<run::State&>(state).database);
+  const ledger::Ledger ledger(state.database);
   const auto records = ledger.records(ledger::RecordKind::grant, gate);
   if (!records) return tl::unexpected(records.error());
   const auto withdrawn = revoked(ledger);

@@ -22,7 +22,7 @@ namespace qualify::cli {
 
 /// The latest grant of this reservation to this gate that is not revoked; its signature is checked.
 /// Errors: integrity, io.
-[[nodiscard]] Result<std::optional<scheduler::Grant>> current_grant(const run::State& state,
+[[nodiscard]] Result<std::optional<scheduler::Grant>> current_grant(run::State& state,
                                                                     const std::string& gate,
                                                                     const std::string& reservation);
 

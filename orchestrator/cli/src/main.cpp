@@ -5,8 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <iostream>
 
-#include "commands.hpp"
-#include "qualify/base/version.hpp"
+#include "app.hpp"
 
 extern char** environ;  // NOLINT(readability-redundant-declaration)
 
@@ -57,17 +56,8 @@ int main(int argc, char** argv) {
                        {},
                        Exit::ok};
 
-  CLI::App app("Qualifies the determinism of large training setups, with evidence.", "qualify");
-  app.set_version_flag("--version", std::string("qualify ") + version());
-  app.add_option("--state", session.state_option, "State folder (default: the nearest .qualify)")
-      ->type_name("DIR");
-  app.require_subcommand(1);
-  app.fallthrough();
-  app.footer(
-      "Exit codes: 0 pass, equal, done; 1 fail, differs; 2 usage or bad input;\n"
-      "3 inconclusive, needs a decision, blocked or refused; 4 scheduler or system\n"
-      "unavailable; 5 integrity fault; 130 stopped by Ctrl-C.");
-  for (const cli::AddCommand add : cli::kCommands) add(app, session);
+  CLI::App app;
+  cli::describe_program(app, session);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

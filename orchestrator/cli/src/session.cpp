@@ -11,16 +11,23 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Where run-time modules lie, in the order in which they are tried.
-std::vector<fs::path> module_candidates(const Session& session, const std::string& file) {
+/// The first of the places where the Slurm module may lie.
+Result<fs::path> slurm_module(const Session& session) {
+  const std::string file = "qualify_scheduler_slurm.so";
   std::vector<fs::path> candidates;
   if (const std::string folder = session.variable("QUALIFY_MODULES"); !folder.empty()) {
     candidates.push_back(fs::path(folder) / file);
   }
   const fs::path beside = session.executable.parent_path();
-  candidates.push_back(beside / ".." / "lib" / "qualify" / file);
+  candidates.push_back(beside / ".." / QUALIFY_LIBRARY_FOLDER / "qualify" / file);
   candidates.push_back(beside / ".." / ".." / "schedulers" / "slurm" / file);  // a build folder
-  return candidates;
+  std::string tried;
+  for (const fs::path& candidate : candidates) {
+    if (fs::exists(candidate)) return candidate;
+    tried += (tried.empty() ? "" : ", ") + candidate.lexically_normal().string();
+  }
+  return fail(Errc::unsupported, "this qualify has no Slurm backend", "looked for " + tried,
+              "install libslurm-dev and build again, or set QUALIFY_MODULES");
 }
 
 }  // namespace
@@ -84,13 +91,15 @@ Result<std::unique_ptr<scheduler::Scheduler>> open_scheduler(const Session& sess
     options.user = session.user;
     return scheduler::make_local(std::move(options), session.clock);
   }
-  std::string tried;
-  for (const fs::path& candidate : module_candidates(session, "qualify_scheduler_slurm.so")) {
-    if (fs::exists(candidate)) return scheduler::load_module(candidate);
-    tried += (tried.empty() ? "" : ", ") + candidate.lexically_normal().string();
-  }
-  return fail(Errc::unsupported, "this qualify has no Slurm backend", "looked for " + tried,
-              "install libslurm-dev and build again, or set QUALIFY_MODULES");
+  const auto module = slurm_module(session);
+  if (!module) return tl::unexpected(module.error());
+  return scheduler::load_module(*module);
+}
+
+Result<std::string> find_slurm_module(const Session& session) {
+  const auto module = slurm_module(session);
+  if (!module) return tl::unexpected(module.error());
+  return scheduler::describe_module(*module);
 }
 
 }  // namespace qualify::cli

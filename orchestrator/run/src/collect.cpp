@@ -9,6 +9,7 @@ namespace qualify::run {
 namespace {
 
 constexpr const char* kManifestType = "application/vnd.qualify.evidence.v1+json";
+constexpr std::uint64_t kLargestManifest = 1ULL << 30U;
 constexpr const char* kFileType = "application/octet-stream";
 
 struct Found {
@@ -125,24 +126,26 @@ Result<Digest> collect(const EvidenceRequest& request, const store::Bundle& bund
   for (const spec::Output& output : bundle.outputs) {
     outputs.push_back({{"kind", output.kind}, {"path", output.path}, {"format", output.format}});
   }
-  const Json manifest = {{"schema_version", 1},
-                         {"qualification", request.qualification},
-                         {"gate", request.gate},
-                         {"run", request.run.id},
-                         {"arm", request.run.arm},
-                         {"pair", request.run.pair},
-                         {"attempt", request.attempt.number},
-                         {"nonce", request.attempt.nonce},
-                         {"bundle", bundle.digest.str()},
-                         {"plan", request.plan.str()},
-                         {"job", to_json(request.job)},
-                         {"allocation", request.job.id},
-                         {"sentinel", sentinel ? to_json(*sentinel) : Json(nullptr)},
-                         {"complete", outcome.complete},
-                         {"failure", outcome.failure},
-                         {"failure_class", name_of(outcome.failure_class)},
-                         {"outputs", std::move(outputs)},
-                         {"files", std::move(files)}};
+  const Json manifest = {
+      {"schema_version", 1},
+      {"qualification", request.qualification},
+      {"gate", request.gate},
+      {"run", request.run.id},
+      {"arm", request.run.arm},
+      {"pair", request.run.pair},
+      {"attempt", request.attempt.number},
+      {"nonce", request.attempt.nonce},
+      {"bundle", bundle.digest.str()},
+      {"plan", request.plan.str()},
+      {"job", request.attempt.job.empty() ? Json(nullptr)
+                                          : parse_json(request.attempt.job, "job").value()},
+      {"allocation", request.attempt.job_id},
+      {"sentinel", sentinel ? to_json(*sentinel) : Json(nullptr)},
+      {"complete", outcome.complete},
+      {"failure", outcome.failure},
+      {"failure_class", name_of(outcome.failure_class)},
+      {"outputs", std::move(outputs)},
+      {"files", std::move(files)}};
   const auto bytes = canonical_json(manifest);
   if (!bytes) return tl::unexpected(bytes.error());
   const auto added = store.add_bytes(*bytes, kManifestType);
@@ -150,9 +153,32 @@ Result<Digest> collect(const EvidenceRequest& request, const store::Bundle& bund
   return added->digest;
 }
 
+Result<void> verify_evidence(const store::BlobStore& store, const Digest& manifest) {
+  const auto bytes = store.read(manifest, kLargestManifest);
+  if (!bytes) return tl::unexpected(bytes.error());
+  const auto json = parse_json(*bytes, "evidence " + manifest.brief());
+  if (!json) return tl::unexpected(json.error());
+  try {
+    for (const Json& file : json->at("files")) {
+      if (!file.at("stored").get<bool>()) continue;
+      const auto digest = Digest::parse(file.at("digest").get<std::string>()).value();
+      if (auto whole = store.verify(digest); !whole) {
+        Error error = whole.error();
+        error.message += " (" + file.at("path").get<std::string>() + " of run " +
+                         json->at("run").get<std::string>() + ")";
+        return Unexpected(std::move(error));
+      }
+    }
+    return {};
+  } catch (const std::exception& error) {
+    return fail(Errc::integrity, std::string("evidence manifest is damaged: ") + error.what(),
+                manifest.str());
+  }
+}
+
 Result<policy::RunEvidence> load_evidence(const store::BlobStore& store, const Digest& manifest,
                                           const std::filesystem::path& scratch) {
-  const auto bytes = store.read(manifest, 1ULL << 30U);
+  const auto bytes = store.read(manifest, kLargestManifest);
   if (!bytes) return tl::unexpected(bytes.error());
   const auto json = parse_json(*bytes, "evidence " + manifest.brief());
   if (!json) return tl::unexpected(json.error());

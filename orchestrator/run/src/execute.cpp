@@ -333,18 +333,12 @@ Result<QualificationState> collect_all(const Context& context, const Qualificati
   for (const RunState& run : executed.runs) {
     if (run.evidence || run.attempts.empty()) continue;
     const Attempt& last = run.attempts.back();
-    EvidenceRequest request{executed.name,
-                            executed.plan.gate,
-                            run.run,
-                            last,
-                            {},
-                            attempt_folder(context, executed.name, run.run.id, last.number),
-                            executed.plan_digest};
-    request.job.id = last.job_id;
-    request.job.nonce = last.nonce;
-    request.job.nodes = last.nodes;
-    auto seen = context.ports.scheduler.find(last.nonce);
-    if (seen && seen->size() == 1) request.job = std::move(seen->front());
+    const EvidenceRequest request{executed.name,
+                                  executed.plan.gate,
+                                  run.run,
+                                  last,
+                                  attempt_folder(context, executed.name, run.run.id, last.number),
+                                  executed.plan_digest};
     const auto manifest = collect(request, context.bundle, context.state.evidence);
     if (!manifest) return tl::unexpected(manifest.error());
     if (auto noted = context.recorder.append(executed.name, run.run.id, last.number,

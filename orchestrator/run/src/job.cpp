@@ -1,5 +1,7 @@
 #include "qualify/run/job.hpp"
 
+#include <sys/prctl.h>
+
 #include <algorithm>
 #include <charconv>
 #include <nlohmann/json.hpp>
@@ -34,6 +36,8 @@ Environment printable(Environment environment) {
 /// The first failure is the result; the others are then killed, for they wait for the one that
 /// died.
 Result<ExitStatus> run_local_tasks(const JobPlan& plan, ProcessRequest process) {
+  // What a task forks away becomes ours, and is ended with it.
+  ::prctl(PR_SET_CHILD_SUBREAPER, 1);
   std::vector<pid_t> tasks;
   const Environment common = process.environment;
   for (std::uint32_t rank = 0; rank < plan.tasks_per_node; ++rank) {

@@ -71,6 +71,7 @@ void apply(QualificationState& state, const journal::Event& entry) {
     attempt.ended_at = entry.time;
     attempt.complete = payload.at("complete").get<bool>();
     attempt.failure = payload.at("failure").get<std::string>();
+    if (!payload.at("job").is_null()) attempt.job = canonical_bytes(payload.at("job"));
     attempt.failure_class = parse_failure_class(payload.at("failure_class").get<std::string>());
   }
   // Other kinds are detail for people (history); they change no state.

@@ -52,12 +52,13 @@ using Unexpected = tl::unexpected<Error>;
 
 /// The stable exit codes of the command line.
 enum class Exit : int {
-  ok = 0,           ///< pass, equal, done
-  differs = 1,      ///< fail, differs
-  usage = 2,        ///< usage or bad input
-  undecided = 3,    ///< inconclusive, needs-decision, blocked
-  unavailable = 4,  ///< scheduler or system unavailable
-  integrity = 5,    ///< integrity fault
+  ok = 0,             ///< pass, equal, done
+  differs = 1,        ///< fail, differs
+  usage = 2,          ///< usage or bad input
+  undecided = 3,      ///< inconclusive, needs-decision, blocked
+  unavailable = 4,    ///< scheduler or system unavailable
+  integrity = 5,      ///< integrity fault
+  interrupted = 130,  ///< stopped by Ctrl-C, as a shell says it
 };
 
 [[nodiscard]] Exit exit_for(Errc code);

@@ -27,7 +27,6 @@ struct EvidenceRequest {
   std::string gate;
   plan::Run run;
   Attempt attempt;
-  scheduler::Job job;            ///< as last seen
   std::filesystem::path folder;  ///< attempt folder
   Digest plan;
 };
@@ -38,6 +37,9 @@ struct EvidenceRequest {
 /// Returns the manifest's digest. Errors: io, no_space.
 [[nodiscard]] Result<Digest> collect(const EvidenceRequest& request, const store::Bundle& bundle,
                                      store::BlobStore& store);
+
+/// Re-hashes the manifest and every stored file that it cites. Errors: integrity, not_found, io.
+[[nodiscard]] Result<void> verify_evidence(const store::BlobStore& store, const Digest& manifest);
 
 /// Reads a run back from its manifest, for judging: only from the evidence store, never from the
 /// run folder. `scratch` is a folder for a view by file names; it is emptied again. Errors:

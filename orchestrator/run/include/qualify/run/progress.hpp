@@ -40,6 +40,7 @@ struct Attempt {
   std::optional<Time> submitted_at;
   std::optional<Time> ended_at;
   std::vector<std::string> nodes;  ///< as recorded while running
+  std::string job;                 ///< the scheduler's last word, canonical JSON; empty = none
 };
 
 struct RunState {

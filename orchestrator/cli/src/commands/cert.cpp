@@ -1,0 +1,175 @@
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "../commands.hpp"
+#include "../table.hpp"
+#include "qualify/base/files.hpp"
+#include "qualify/ledger/ledger.hpp"
+#include "qualify/run/evidence.hpp"
+
+namespace qualify::cli {
+
+namespace {
+
+struct Options {
+  std::string id;
+  std::string gate;
+  std::string file;
+  bool json = false;
+};
+
+Result<Exit> run_list(Session& session, const Options& options) {
+  auto state = run::open_state_read_only(session.state_folder());
+  if (!state) return tl::unexpected(state.error());
+  const ledger::Ledger ledger(state->database);
+  const auto records = ledger.records(ledger::RecordKind::certificate, options.gate);
+  if (!records) return tl::unexpected(records.error());
+  if (options.json) {
+    Json list = Json::array();
+    for (const ledger::Record& record : *records) {
+      list.push_back({{"id", record.id},
+                      {"gate", record.gate},
+                      {"bundle", record.bundle.str()},
+                      {"time", format_time(record.time)},
+                      {"key_id", record.envelope.key_id}});
+    }
+    session.print_json({{"certificates", std::move(list)}});
+    return Exit::ok;
+  }
+  if (records->empty()) {
+    session.out << "No certificate has been issued yet.\n";
+    return Exit::ok;
+  }
+  Table table({"CERTIFICATE", "BUNDLE", "ISSUED", "GATE"});
+  for (const ledger::Record& record : *records) {
+    table.add({record.id.substr(0, 12), record.bundle.brief(),
+               format_time(record.time).substr(0, 19) + "Z", record.gate});
+  }
+  table.print(session.out, session.width);
+  return Exit::ok;
+}
+
+Result<ledger::Record> find(run::State& state, const std::string& id) {
+  const ledger::Ledger ledger(state.database);
+  auto record = ledger.find(id);
+  if (record && record->kind != ledger::RecordKind::certificate) {
+    return fail(Errc::invalid_input,
+                "record " + record->id.substr(0, 12) + " is a " + ledger::name_of(record->kind));
+  }
+  return record;
+}
+
+Result<Exit> run_show(Session& session, const Options& options) {
+  auto state = run::open_state_read_only(session.state_folder());
+  if (!state) return tl::unexpected(state.error());
+  const auto record = find(*state, options.id);
+  if (!record) return tl::unexpected(record.error());
+  if (options.json) {
+    // The Sigstore bundle itself, as other verifiers read it.
+    session.out << ledger::sigstore_bundle(record->envelope, Json(nullptr)).dump(2) << '\n';
+    return Exit::ok;
+  }
+  const auto statement = parse_json(record->envelope.payload, "certificate " + record->id);
+  if (!statement) return tl::unexpected(statement.error());
+  Table table({"certificate", record->id});
+  table.add({"gate", record->gate});
+  table.add({"bundle", record->bundle.str()});
+  table.add({"issued", format_time(record->time)});
+  table.add({"key", record->envelope.key_id});
+  table.print(session.out, session.width);
+  session.out << '\n' << statement->at("predicate").dump(2, ' ', false) << '\n';
+  return Exit::ok;
+}
+
+/// The key that a record names must be one of this state's, past or present.
+Result<void> check_trust(const run::State& state, const ledger::Record& record) {
+  const auto ours = ledger::load_public_key(state.paths.signing_key().string() + ".pub");
+  if (!ours) return tl::unexpected(ours.error());
+  if (ours->pem() == record.public_key_pem) return {};
+  return fail(Errc::integrity, "signed by a key that is not this state's", record.id,
+              "expected " + ours->key_id());
+}
+
+Result<Exit> run_verify(Session& session, const Options& options) {
+  auto state = run::open_state_read_only(session.state_folder());
+  if (!state) return tl::unexpected(state.error());
+  const auto record = find(*state, options.id);
+  if (!record) return tl::unexpected(record.error());
+  std::vector<Error> faults;
+  const auto note = [&](const Result<void>& result) {
+    if (!result) faults.push_back(result.error());
+  };
+  note(ledger::verify_record(*record));
+  note(check_trust(*state, *record));
+  for (const Error& fault : store::verify(state->bundles, record->bundle)) faults.push_back(fault);
+  std::size_t evidence = 0;
+  if (const auto statement = parse_json(record->envelope.payload, "certificate")) {
+    const Json* runs = nullptr;
+    if (statement->contains("predicate") && statement->at("predicate").contains("qualify") &&
+        statement->at("predicate").at("qualify").contains("runs")) {
+      runs = &statement->at("predicate").at("qualify").at("runs");
+    }
+    if (runs == nullptr || runs->empty()) {
+      faults.push_back(
+          fail(Errc::integrity, "the certificate cites no evidence", record->id).value());
+    } else {
+      for (const Json& run : *runs) {
+        const auto digest = Digest::parse(run.value("evidence", std::string()));
+        if (!digest) {
+          faults.push_back(digest.error());
+          continue;
+        }
+        note(run::verify_evidence(state->evidence, *digest));
+        ++evidence;
+      }
+    }
+  }
+  if (options.json) {
+    Json list = Json::array();
+    for (const Error& fault : faults) {
+      list.push_back(
+          {{"code", name_of(fault.code)}, {"message", fault.message}, {"context", fault.context}});
+    }
+    session.print_json(
+        {{"certificate", record->id}, {"ok", faults.empty()}, {"faults", std::move(list)}});
+  } else if (faults.empty()) {
+    session.out << "ok " << record->id << "\n   gate " << record->gate << ", bundle "
+                << record->bundle.brief() << ": signature, bundle and the evidence of " << evidence
+                << " runs are whole\n";
+  } else {
+    for (const Error& fault : faults) session.err << "qualify: " << fault.describe() << '\n';
+  }
+  return faults.empty() ? Exit::ok : Exit::integrity;
+}
+
+}  // namespace
+
+void add_cert(CLI::App& app, Session& session) {
+  CLI::App* group = app.add_subcommand("cert", "List, show and verify certificates");
+  group->require_subcommand(1);
+  const auto add = [&](const char* name, const char* text,
+                       Result<Exit> (*action)(Session&, const Options&)) {
+    auto options = std::make_shared<Options>();
+    CLI::App* command = group->add_subcommand(name, text);
+    command->add_flag("--json", options->json, "Print one JSON record");
+    command->callback([&session, options, action] { session.finish(action(session, *options)); });
+    return std::pair(command, options);
+  };
+  {
+    const auto [command, options] = add("list", "Certificates of this state", run_list);
+    command->add_option("--gate", options->gate, "Only of this gate");
+  }
+  {
+    const auto [command, options] =
+        add("show", "One certificate; --json gives the Sigstore bundle", run_show);
+    command->add_option("ID", options->id, "Certificate or its beginning")->required();
+  }
+  {
+    const auto [command, options] =
+        add("verify", "Check signature, bundle and evidence of a certificate", run_verify);
+    command->add_option("ID", options->id, "Certificate or its beginning")->required();
+  }
+}
+
+}  // namespace qualify::cli

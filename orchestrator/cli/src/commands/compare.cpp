@@ -1,0 +1,122 @@
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "../commands.hpp"
+#include "../table.hpp"
+#include "qualify/evidence/metrics.hpp"
+#include "qualify/exactness/compare.hpp"
+
+namespace qualify::cli {
+
+namespace {
+
+struct Options {
+  std::string a;
+  std::string b;
+  std::string format;
+  std::int64_t from = 0;
+  std::int64_t to = 0;
+  bool json = false;
+};
+
+std::string shown(const evidence::Scalar& scalar) {
+  if (!scalar.text.empty()) return scalar.text;
+  if (scalar.precision == evidence::Precision::integer) {
+    return std::to_string(static_cast<std::int64_t>(scalar.bits));
+  }
+  return scalar.precision == evidence::Precision::float32_bits
+             ? fmt::format("{:.9g}", static_cast<float>(scalar.value()))
+             : fmt::format("{:.17g}", scalar.value());
+}
+
+std::string detail(const exactness::MetricComparison& metric) {
+  if (metric.first) {
+    std::string text = fmt::format("from iteration {}: {} against {}", metric.first->iteration,
+                                   shown(metric.first->a), shown(metric.first->b));
+    if (metric.first->ulps) text += fmt::format(" ({} ulp)", *metric.first->ulps);
+    return text + fmt::format("; {} of {} differ", metric.differing, metric.compared);
+  }
+  if (!metric.why.empty()) return metric.why;
+  return fmt::format("{} iterations", metric.compared);
+}
+
+Exit exit_for(exactness::Outcome outcome) {
+  switch (outcome) {
+    case exactness::Outcome::equal:
+      return Exit::ok;
+    case exactness::Outcome::differs:
+      return Exit::differs;
+    case exactness::Outcome::inconclusive:
+      return Exit::undecided;
+  }
+  return Exit::undecided;
+}
+
+void print(Session& session, const exactness::Comparison& comparison) {
+  session.out << exactness::name_of(comparison.outcome);
+  if (comparison.level) session.out << " at " << exactness::name_of(*comparison.level);
+  if (const auto* first = comparison.first_divergence()) {
+    session.out << ": first at iteration " << first->first->iteration << ", "
+                << printable(first->metric);
+  }
+  session.out << "\n\n";
+  Table table({"METRIC", "RESULT", "DETAIL"});
+  for (const auto& metric : comparison.metrics) {
+    table.add({metric.metric, exactness::name_of(metric.outcome), detail(metric)});
+  }
+  if (!table.empty()) table.print(session.out, session.width);
+  if (!comparison.excluded.empty()) {
+    std::string names;
+    for (const std::string& name : comparison.excluded) {
+      names += (names.empty() ? "" : ", ") + name;
+    }
+    session.out << "\nNot compared (time and memory): ";
+    print_wrapped(session.out, names, 2, session.width - 32);
+  }
+  for (const std::string& reason : comparison.reasons) {
+    session.out << "- ";
+    print_wrapped(session.out, reason, 2, session.width);
+  }
+}
+
+Result<Exit> run_compare(Session& session, const Options& options) {
+  const auto read = [&](const std::string& path) {
+    return evidence::read_metrics(session.folder / path, options.format);
+  };
+  const auto a = read(options.a);
+  if (!a) return tl::unexpected(a.error());
+  const auto b = read(options.b);
+  if (!b) return tl::unexpected(b.error());
+  exactness::Options range;
+  if (options.from > 0) range.from_iteration = options.from;
+  if (options.to > 0) range.to_iteration = options.to;
+  const exactness::Comparison comparison = exactness::compare(*a, *b, range);
+  if (options.json) {
+    Json json = to_json(comparison);
+    json["a"] = options.a;
+    json["b"] = options.b;
+    session.print_json(std::move(json));
+  } else {
+    print(session, comparison);
+  }
+  return exit_for(comparison.outcome);
+}
+
+}  // namespace
+
+void add_compare(CLI::App& app, Session& session) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command = app.add_subcommand(
+      "compare", "Compare two runs bit for bit: folders or metric files, no state needed");
+  command->add_option("A", options->a, "Folder or file of the first run")->required();
+  command->add_option("B", options->b, "Folder or file of the second run")->required();
+  command->add_option("--format", options->format, "Reader (default: told by content)");
+  command->add_option("--from-iteration", options->from, "First iteration to compare");
+  command->add_option("--to-iteration", options->to, "Last iteration to compare");
+  command->add_flag("--json", options->json, "Print one JSON record");
+  command->callback([&session, options] { session.finish(run_compare(session, *options)); });
+}
+
+}  // namespace qualify::cli

@@ -1,0 +1,148 @@
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "../commands.hpp"
+#include "../table.hpp"
+#include "qualify/run/progress.hpp"
+
+namespace qualify::cli {
+
+namespace {
+
+struct Options {
+  std::string gate;
+  bool json = false;
+};
+
+std::string status_of(const run::QualificationState& state) {
+  if (state.verdict) return policy::name_of(*state.verdict);
+  for (const run::RunState& run : state.runs) {
+    if (!run.attempts.empty() && !run.attempts.back().ended) return "running";
+  }
+  return state.preflight_faults.empty() ? "open" : "blocked";
+}
+
+std::string next_step(const run::QualificationState& state) {
+  if (!state.certificate.empty()) return "qualify cert verify " + state.certificate.substr(0, 12);
+  if (!state.verdict)
+    return "qualify run " + state.plan.gate + " --bundle " + state.plan.bundle.brief() +
+           (state.plan.scheduler == "local" ? std::string()
+                                            : " --reservation " + state.plan.reservation);
+  return {};
+}
+
+std::string detail_of(const run::QualificationState& state) {
+  if (state.verdict) return state.summary;
+  if (!state.preflight_faults.empty()) return state.preflight_faults.front();
+  std::size_t done = 0;
+  for (const run::RunState& run : state.runs) {
+    done += static_cast<std::size_t>(!run.attempts.empty() && run.attempts.back().ended);
+  }
+  return std::to_string(done) + " of " + std::to_string(state.runs.size()) + " runs ended";
+}
+
+Json to_json(const run::QualificationState& state) {
+  Json runs = Json::array();
+  for (const run::RunState& run : state.runs) {
+    Json attempts = Json::array();
+    for (const run::Attempt& attempt : run.attempts) {
+      attempts.push_back(
+          {{"number", attempt.number},
+           {"job_id", attempt.job_id.empty() ? Json(nullptr) : Json(attempt.job_id)},
+           {"ended", attempt.ended},
+           {"complete", attempt.complete},
+           {"failure", attempt.failure.empty() ? Json(nullptr) : Json(attempt.failure)},
+           {"failure_class", run::name_of(attempt.failure_class)},
+           {"nodes", attempt.nodes}});
+    }
+    runs.push_back({{"id", run.run.id},
+                    {"arm", run.run.arm},
+                    {"attempts", std::move(attempts)},
+                    {"evidence", run.evidence ? Json(run.evidence->str()) : Json(nullptr)}});
+  }
+  return {{"qualification", state.name},
+          {"gate", state.plan.gate},
+          {"kind", policy::name_of(state.plan.kind)},
+          {"status", status_of(state)},
+          {"bundle", state.plan.bundle.str()},
+          {"policy", state.plan.policy.str()},
+          {"plan", state.plan_digest.str()},
+          {"scheduler", state.plan.scheduler},
+          {"reservation", state.plan.reservation},
+          {"started", format_time(state.started)},
+          {"judged", state.judged_at ? Json(format_time(*state.judged_at)) : Json(nullptr)},
+          {"level", state.level ? Json(*state.level) : Json(nullptr)},
+          {"reasons", state.reasons},
+          {"certificate", state.certificate.empty() ? Json(nullptr) : Json(state.certificate)},
+          {"runs", std::move(runs)}};
+}
+
+/// The latest qualification of every gate; all of one gate when it is named.
+Result<std::vector<run::QualificationState>> load(run::State& state, const std::string& gate) {
+  const journal::Journal journal(state.database);
+  const auto names = journal.qualifications(gate);
+  if (!names) return tl::unexpected(names.error());
+  std::vector<run::QualificationState> found;
+  for (const std::string& name : *names) {
+    const auto events = journal.events(name);
+    if (!events) return tl::unexpected(events.error());
+    auto derived = run::derive(*events);
+    if (!derived) return tl::unexpected(derived.error());
+    if (gate.empty()) {
+      std::erase_if(found, [&](const run::QualificationState& older) {
+        return older.plan.gate == derived->plan.gate;
+      });
+    }
+    found.push_back(std::move(*derived));
+  }
+  return found;
+}
+
+Result<Exit> run_status(Session& session, const Options& options) {
+  auto state = run::open_state_read_only(session.state_folder());
+  if (!state) return tl::unexpected(state.error());
+  const auto found = load(*state, options.gate);
+  if (!found) return tl::unexpected(found.error());
+  if (options.json) {
+    Json list = Json::array();
+    for (const auto& entry : *found) list.push_back(to_json(entry));
+    session.print_json({{"qualifications", std::move(list)}});
+    return Exit::ok;
+  }
+  if (found->empty()) {
+    session.out << (options.gate.empty()
+                        ? "No gate has been run yet."
+                        : "Gate " + printable(options.gate) + " has not been run yet.")
+                << "\nNext: qualify run GATE --bundle BUNDLE\n";
+    return Exit::ok;
+  }
+  Table table({options.gate.empty() ? "GATE" : "RUN OF GATE", "STATUS", "BUNDLE", "WHY"});
+  for (const auto& entry : *found) {
+    std::string why = detail_of(entry);
+    table.add({options.gate.empty() ? entry.plan.gate : entry.name, status_of(entry),
+               entry.plan.bundle.brief(), std::move(why)});
+  }
+  table.print(session.out, session.width);
+  bool first = true;
+  for (const auto& entry : *found) {
+    const std::string step = next_step(entry);
+    if (step.empty()) continue;
+    if (first) session.out << "\nNext:\n";
+    first = false;
+    session.out << "  " << step << '\n';
+  }
+  return Exit::ok;
+}
+
+}  // namespace
+
+void add_status(CLI::App& app, Session& session) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command = app.add_subcommand("status", "Where every gate stands, and what to do next");
+  command->add_option("GATE", options->gate, "Only this gate, with its earlier runs");
+  command->add_flag("--json", options->json, "Print one JSON record");
+  command->callback([&session, options] { session.finish(run_status(session, *options)); });
+}
+
+}  // namespace qualify::cli
