@@ -1,5 +1,6 @@
 #include "qualify/policy/judge.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -49,6 +50,38 @@ std::string describe_difference(const exactness::MetricComparison& metric) {
   return metric.metric + " first differs at iteration " + std::to_string(metric.first->iteration);
 }
 
+/// No value differs: is that equality at the level that the gate asks for? The required metrics
+/// decide; any other that cannot prove it only limits what the verdict says.
+void weigh_match(const Gate& gate, const exactness::Comparison& comparison,
+                 const std::string& names, std::optional<exactness::Level>& level,
+                 std::vector<std::string>& doubts, std::vector<std::string>& limits) {
+  if (comparison.same_run_filed_twice) {
+    doubts.push_back(names + " are one run filed twice: their wall-clock marks are equal");
+    return;
+  }
+  std::set<std::string> required(gate.required_metrics.begin(), gate.required_metrics.end());
+  for (const exactness::MetricComparison& metric : comparison.metrics) {
+    const bool asked = required.erase(metric.metric) > 0;
+    if (metric.outcome != exactness::Outcome::equal || !metric.level) {
+      if (asked) {
+        doubts.push_back(names + ": " + metric.metric + ": " + metric.why);
+      } else if (const std::string limit = metric.metric + " was not proven equal: " + metric.why;
+                 std::find(limits.begin(), limits.end(), limit) == limits.end()) {
+        limits.push_back(limit);
+      }
+    } else if (asked && *metric.level < gate.level) {
+      doubts.push_back(names + ": " + metric.metric + " matches at " +
+                       exactness::name_of(*metric.level) + ", the gate asks for " +
+                       exactness::name_of(gate.level));
+    } else if (asked) {
+      level = level ? std::min(*level, *metric.level) : *metric.level;
+    }
+  }
+  for (const std::string& missing : required) {
+    doubts.push_back(names + ": metric '" + missing + "' is not in both runs");
+  }
+}
+
 Judgement judge_repeatability(const Gate& gate, const std::vector<RunEvidence>& runs) {
   Judgement judgement;
   std::vector<std::string> differences;
@@ -86,21 +119,11 @@ Judgement judge_repeatability(const Gate& gate, const std::vector<RunEvidence>& 
     // is definitive, and only equality needs both to be whole.
     if (!runs[0].metrics.series.empty() && !runs[i].metrics.series.empty()) {
       pair.comparison = exactness::compare(runs[0].metrics, runs[i].metrics, options);
-      const exactness::Comparison& comparison = *pair.comparison;
       const std::string names = runs[0].run + " and " + runs[i].run;
-      if (const auto* first = comparison.first_divergence()) {
+      if (const auto* first = pair.comparison->first_divergence()) {
         differences.push_back(names + ": " + describe_difference(*first));
-      } else if (comparison.outcome == exactness::Outcome::inconclusive) {
-        for (const std::string& reason : comparison.reasons)
-          doubts.push_back(names + ": " + reason);
-        if (comparison.reasons.empty()) doubts.push_back(names + " could not be compared");
-      } else if (comparison.outcome == exactness::Outcome::differs) {
-        differences.push_back(names + " differ");
-      } else if (comparison.level && *comparison.level < gate.level) {
-        doubts.push_back(names + " match at " + exactness::name_of(*comparison.level) +
-                         ", the gate asks for " + exactness::name_of(gate.level));
-      } else if (comparison.level) {
-        level = level ? std::min(*level, *comparison.level) : *comparison.level;
+      } else {
+        weigh_match(gate, *pair.comparison, names, level, doubts, judgement.limits);
       }
     }
     judgement.pairs.push_back(std::move(pair));
