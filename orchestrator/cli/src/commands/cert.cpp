@@ -107,8 +107,8 @@ Result<Exit> run_verify(Session& session, const Options& options) {
   if (const auto statement = parse_json(record->envelope.payload, "certificate")) {
     const Json* runs = nullptr;
     if (statement->contains("predicate") && statement->at("predicate").contains("qualify") &&
-        statement->at("predicate").at("qualify").contains("runs")) {
-      runs = &statement->at("predicate").at("qualify").at("runs");
+        statement->at("predicate").at("qualify").contains("evidence")) {
+      runs = &statement->at("predicate").at("qualify").at("evidence");
     }
     if (runs == nullptr || runs->empty()) {
       faults.push_back(
