@@ -1,5 +1,4 @@
 #include <fcntl.h>
-#include <linux/close_range.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -7,6 +6,7 @@
 
 #include <cerrno>
 #include <chrono>
+#include <vector>
 
 #include "job_folder.hpp"
 #include "qualify/base/process.hpp"
@@ -99,7 +99,8 @@ Ended run_to_end(const fs::path& job_folder, const local::Request& request,
 
 /// The background process. `ready` is told (one byte, the exit code to give) once it is decided
 /// whether this process starts the job.
-int supervise(const fs::path& job_folder, Clock& clock, int ready) {
+/// `machine_lock`: inherited, held until the job and all that it started are gone.
+int supervise(const fs::path& job_folder, Clock& clock, int ready, std::vector<Fd> machine_lock) {
   const auto tell = [&](int code) {
     const char byte = static_cast<char>(code);
     if (::write(ready, &byte, 1) != 1) return;
@@ -135,22 +136,38 @@ int supervise(const fs::path& job_folder, Clock& clock, int ready) {
     ended.reason += (ended.reason.empty() ? "" : "; ") + std::to_string(left) +
                     " processes left behind were killed";
   }
+  // Freed before the end is known: whoever sees the end may start the next job at once.
+  machine_lock.clear();
   ended.time = clock.now();
   return local::write_ended(job_folder, ended) ? 0 : kCannotStart;
+}
+
+/// The machine lock came by inheritance, under a number that only the starter knew.
+std::vector<Fd> inherited_descriptors() {
+  std::vector<int> numbers;
+  for (const auto& entry : fs::directory_iterator("/proc/self/fd")) {
+    const int number = std::stoi(entry.path().filename().string());
+    if (number > 2) numbers.push_back(number);
+  }
+  std::vector<Fd> descriptors;
+  for (const int number : numbers) {
+    // The folder's own descriptor was among them and is closed by now.
+    if (::fcntl(number, F_SETFD, FD_CLOEXEC) == 0) descriptors.emplace_back(number);
+  }
+  return descriptors;
 }
 
 }  // namespace
 
 int supervise_local_job(const fs::path& job_folder, Clock& clock) {
-  // The machine lock came by inheritance: it must stay ours and not reach what we start.
-  ::close_range(3, ~0U, CLOSE_RANGE_CLOEXEC);
+  std::vector<Fd> machine_lock = inherited_descriptors();
   int pipe[2];
   if (::pipe2(pipe, O_CLOEXEC) != 0) return kCannotStart;
   const pid_t background = ::fork();
   if (background < 0) return kCannotStart;
   if (background == 0) {
     ::close(pipe[0]);
-    ::_exit(supervise(job_folder, clock, pipe[1]));
+    ::_exit(supervise(job_folder, clock, pipe[1], std::move(machine_lock)));
   }
   ::close(pipe[1]);
   char code = kCannotStart;
