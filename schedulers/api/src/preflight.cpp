@@ -30,11 +30,18 @@ constexpr std::array kForbidden = {
     ForbiddenFlag{"WEEKEND", "a pending job moves to another day's instance"},
     ForbiddenFlag{"SKIP", "the next instance is skipped"},
     ForbiddenFlag{"ANY_NODES", "it holds no particular nodes"},
+    ForbiddenFlag{"FIRST_CORES", "it holds cores, not whole nodes"},
+    ForbiddenFlag{"PARTIAL_CORES", "it holds cores, not whole nodes"},
 };
 
 bool has_flag(const Reservation& reservation, const char* flag) {
   return std::find(reservation.flags.begin(), reservation.flags.end(), flag) !=
          reservation.flags.end();
+}
+
+/// A job may name several reservations: "a,b".
+bool asks_for(const Job& job, const std::string& reservation) {
+  return ("," + job.reservation + ",").find("," + reservation + ",") != std::string::npos;
 }
 
 std::string clock_text(Time time) {
@@ -149,6 +156,11 @@ class Preflight {
       if (std::find(reservation.nodes.begin(), reservation.nodes.end(), pinned) ==
           reservation.nodes.end()) {
         add("node-outside", "pinned node " + pinned + " is not in the reservation");
+      } else if (enough) {
+        // The others would do, but this one is asked for.
+        for (Fault& fault : unusable_) {
+          if (fault.message.starts_with("node " + pinned + " ")) faults_.push_back(fault);
+        }
       }
     }
   }
@@ -156,8 +168,17 @@ class Preflight {
   void check_foreign_jobs(const Reservation& reservation) {
     const std::set<std::string> nodes(reservation.nodes.begin(), reservation.nodes.end());
     for (const Job& job : snapshot_.jobs) {
-      if (is_terminal(job.state) || job.nodes.empty()) continue;
+      if (is_terminal(job.state)) continue;
       if (!job.nonce.empty() && std::find(own_.begin(), own_.end(), job.nonce) != own_.end()) {
+        continue;
+      }
+      if (job.nodes.empty()) {
+        if (asks_for(job, reservation.name)) {
+          add("foreign-job-waiting",
+              "job " + job.id + " (" + job.name + (job.user.empty() ? "" : ", user " + job.user) +
+                  ") waits for this reservation and may start before you",
+              true);
+        }
         continue;
       }
       const auto on = std::find_if(job.nodes.begin(), job.nodes.end(),
@@ -208,6 +229,16 @@ std::vector<Fault> unfit_for_grant(const Reservation& reservation) {
                       "it has neither SPEC_NODES nor STATIC: a draining node is swapped after the "
                       "grant",
                       false});
+  }
+  for (const std::string& flag : reservation.flags) {
+    if (flag.starts_with("BIT_")) {
+      faults.push_back(
+          {"flag", "flag " + flag + " of this Slurm release is not known here", false});
+    }
+  }
+  if (reservation.name.find(',') != std::string::npos) {
+    faults.push_back(
+        {"name", "its name has a comma: Slurm would read a list, and take any of them", false});
   }
   if (reservation.nodes.empty()) {
     faults.push_back({"no-nodes", "it holds no nodes of its own (licenses or cores only)", false});

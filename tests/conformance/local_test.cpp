@@ -1,0 +1,50 @@
+#include "qualify/scheduler/local.hpp"
+
+#include <thread>
+
+#include "qualify/base/files.hpp"
+#include "suite.hpp"
+#include "support/temp_folder.hpp"
+
+namespace qualify::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+class LocalBackend final : public Backend {
+ public:
+  scheduler::Scheduler& scheduler() override { return *local_; }
+  std::string reservation() override { return "local"; }
+  scheduler::JobRequest request(Duration duration, int code) override {
+    scheduler::JobRequest request;
+    request.nonce = "n" + std::to_string(++next_);
+    request.name = "conformance";
+    request.executable = JOB_EXECUTABLE;
+    request.folder = folder_ / request.nonce;
+    fs::create_directories(request.folder);
+    request.plan_file = request.folder + "/plan";
+    const double seconds = std::chrono::duration<double>(duration).count();
+    EXPECT_TRUE(write_file_atomic(request.plan_file, "sleep " + std::to_string(seconds) +
+                                                         "\nexit " + std::to_string(code) + "\n"));
+    request.environment = {{"PATH", "/usr/bin:/bin"}};
+    request.reservation = reservation();
+    request.time_limit = 1h;
+    return request;
+  }
+  void pass() override { std::this_thread::sleep_for(5ms); }
+  Duration shortest_limit() override { return 100ms; }
+
+ private:
+  TempFolder folder_;
+  SystemClock clock_;
+  std::unique_ptr<scheduler::Scheduler> local_ = scheduler::make_local(
+      {folder_ / "jobs", folder_ / "machine.lock", "thishost", "tester"}, clock_);
+  int next_ = 0;
+};
+
+INSTANTIATE_TEST_SUITE_P(Local, Conformance,
+                         ::testing::Values(MakeBackend{
+                             "local", [] { return std::make_unique<LocalBackend>(); }}));
+
+}  // namespace
+}  // namespace qualify::test
