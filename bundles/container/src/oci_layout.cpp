@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <nlohmann/json.hpp>
 
 #include "qualify/archive/names.hpp"
 #include "qualify/archive/tar.hpp"
+#include "qualify/base/json.hpp"
 #include "qualify/container/oci.hpp"
 
 namespace qualify::container {
@@ -20,8 +22,8 @@ constexpr std::uint64_t kLargestIndex = 4U << 20U;
 constexpr std::string_view kBlobs = "blobs/sha256/";
 
 Result<void> check_version(const std::string& layout, const std::string& context) {
-  if (layout.find("\"imageLayoutVersion\"") != std::string::npos &&
-      layout.find("\"1.0.0\"") != std::string::npos) {
+  const auto json = parse_json(layout, context);
+  if (json && json->is_object() && json->value("imageLayoutVersion", Json()) == "1.0.0") {
     return {};
   }
   return fail(Errc::invalid_input, "not an OCI image layout of version 1.0.0", context);

@@ -19,7 +19,9 @@ void start_libgit2() {
 Unexpected git_failure(int code, std::string message, const std::string& context) {
   const git_error* last = git_error_last();
   const std::string text = last != nullptr && last->message != nullptr ? last->message : "";
-  if (code == GIT_EOWNER) {
+  // libgit2 1.5 reports another owner as "config value 'safe.directory' was not found" where the
+  // user has none set.
+  if (code == GIT_EOWNER || text.find("safe.directory") != std::string::npos) {
     return fail(Errc::refused, "the repository belongs to another user", context,
                 "git refuses those too (CVE-2022-24765). If you trust it: git config --global "
                 "--add safe.directory '" +
@@ -47,11 +49,12 @@ Result<Repository> open_repository(const std::filesystem::path& folder) {
   if (!std::filesystem::exists(folder, error)) {
     return fail(Errc::not_found, "no such folder", folder.string());
   }
-  if (code == GIT_ENOTFOUND) {
+  auto failure = git_failure(code, "cannot open the git repository", folder.string());
+  if (code == GIT_ENOTFOUND && failure.value().code == Errc::not_found) {
     return fail(Errc::not_found, "not the top folder of a git repository", folder.string(),
                 "name the folder that holds .git, or a bare repository");
   }
-  return git_failure(code, "cannot open the git repository", folder.string());
+  return failure;
 }
 
 std::string hex(const git_oid& id) {

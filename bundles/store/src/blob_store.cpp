@@ -6,8 +6,10 @@
 
 #include <cerrno>
 #include <memory>
+#include <nlohmann/json.hpp>
 
 #include "index.hpp"
+#include "qualify/base/json.hpp"
 
 namespace qualify::store {
 
@@ -76,8 +78,8 @@ Result<void> check_layout(const std::filesystem::path& root) {
     const Errc code = layout.error().code == Errc::not_found ? Errc::not_found : Errc::integrity;
     return fail(code, "not a bundle store: no readable oci-layout file", root.string());
   }
-  if (layout->find("\"imageLayoutVersion\"") == std::string::npos ||
-      layout->find("\"1.0.0\"") == std::string::npos) {
+  const auto json = parse_json(*layout, (root / "oci-layout").string());
+  if (!json || !json->is_object() || json->value("imageLayoutVersion", Json()) != "1.0.0") {
     return fail(Errc::integrity, "not an OCI image layout of version 1.0.0",
                 (root / "oci-layout").string());
   }
