@@ -164,7 +164,11 @@ std::string manual_page(const Command& program, std::string_view version) {
       << program.name << " \\- " << roff_escape(program.about) << '\n'
       << ".SH SYNOPSIS\n"
       << signature(program.name, program) << '\n';
-  if (!program.text.empty()) out << ".SH DESCRIPTION\n" << roff_of_markdown(program.text);
+  if (!program.text.empty()) {
+    std::string text = roff_of_markdown(program.text);
+    if (text.rfind(".PP\n", 0) == 0) text.erase(0, 4);  // a heading begins a paragraph by itself
+    out << ".SH DESCRIPTION\n" << text;
+  }
   out << ".SH OPTIONS\n";
   for (const Option& option : program.options) put_option(out, option);
   out << ".SH COMMANDS\n";

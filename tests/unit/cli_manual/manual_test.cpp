@@ -34,6 +34,7 @@ class Manual : public testing::Test {
     app_.add_subcommand("job", "Internal")->group("");
     std::ofstream(texts_ / "bundle.md")
         << "Text about `bundles`.\n\n```\n.qualify/ here\n```\n\n- one\n  item\n";
+    std::ofstream(texts_ / "qualify.md") << "What it is.\n\nMore.\n";
     program_ = read_commands(app_, texts_.path());
   }
 
