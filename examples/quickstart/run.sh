@@ -118,7 +118,7 @@ certificate=$(sed -n 's/^ *certificate \([0-9a-f]*\)$/\1/p' last-output)
 [[ -n $certificate ]] || stop "the gate passed, but no certificate was issued"
 
 step "Nondeterministic arm, launched twice: it must differ (exit code 1)"
-expect 1 run repeatability-nondeterministic --bundle "$bundle"
+expect 1 run nondeterministic --bundle "$bundle"
 
 step "What determinism costs: one pair; too few to decide (exit code 3)"
 expect 3 run overhead --bundle "$bundle"
@@ -139,7 +139,7 @@ Next, in $work with
 try
   qualify bundle show $bundle
   qualify cert show ${certificate:0:12}
-  qualify status repeatability-nondeterministic
+  qualify status nondeterministic
 or edit bundle.yaml, qualification.yaml and train.conf, and seal and run again.
 For a training of your own, start from these three files:
   $here

@@ -22,7 +22,7 @@ Unexpected git_failure(int code, std::string message, const std::string& context
   // libgit2 1.5 reports another owner as "config value 'safe.directory' was not found" where the
   // user has none set.
   if (code == GIT_EOWNER || text.find("safe.directory") != std::string::npos) {
-    return fail(Errc::refused, "the repository belongs to another user", context,
+    return fail(Errc::invalid_input, "the repository belongs to another user", context,
                 "git refuses those too (CVE-2022-24765). If you trust it: git config --global "
                 "--add safe.directory '" +
                     context + "'");
