@@ -96,7 +96,7 @@ class Table {
   }
 
   Source finish() {
-    widen_full_precision(source_);
+    settle_precision(source_);
     // "1021640704.0" is the number of zeros in full.
     if (const auto found = source_.series.find("num-zeros"); found != source_.series.end()) {
       for (auto& [iteration, scalar] : found->second.values) {

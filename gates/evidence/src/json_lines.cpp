@@ -112,7 +112,7 @@ class JsonLines {
   }
 
   Source finish() {
-    widen_full_precision(source_);
+    settle_precision(source_);
     return std::move(source_);
   }
 

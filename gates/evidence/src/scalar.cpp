@@ -4,6 +4,8 @@
 #include <cmath>
 #include <limits>
 
+#include <simdjson.h>
+
 #include "source.hpp"
 
 namespace qualify::evidence {
@@ -138,22 +140,65 @@ std::optional<Scalar> parse_number(std::string_view text) {
                 std::string(text)};
 }
 
-void widen_full_precision(Source& source) {
+namespace {
+
+/// Digits after the point of a number without exponent; null for others.
+std::optional<std::size_t> decimals_of(const Scalar& scalar) {
+  if (scalar.precision != Precision::printed || !std::isfinite(scalar.value())) return std::nullopt;
+  if (scalar.text.find_first_of("eE") != std::string::npos) return std::nullopt;
+  const auto point = scalar.text.find('.');
+  return point == std::string::npos ? 0 : scalar.text.size() - point - 1;
+}
+
+}  // namespace
+
+void settle_precision(Source& source) {
   for (auto& [name, series] : source.series) {
-    const bool full =
-        std::any_of(series.values.begin(), series.values.end(), [](const auto& value) {
-          return value.second.precision == Precision::printed && value.second.digits >= 16;
-        });
-    if (!full) continue;
+    int most_digits = 0;
+    std::size_t most_decimals = 0;
+    for (const auto& [iteration, scalar] : series.values) {
+      if (scalar.precision == Precision::printed)
+        most_digits = std::max(most_digits, scalar.digits);
+      if (const auto decimals = decimals_of(scalar))
+        most_decimals = std::max(most_decimals, *decimals);
+    }
     for (auto& [iteration, scalar] : series.values) {
-      // A NaN's text has no payload: it stays what it is.
-      if (scalar.precision != Precision::printed || std::isnan(scalar.value())) continue;
-      scalar = {scalar.bits, Precision::float64_bits, 0, {}};
+      if (scalar.precision != Precision::printed || !std::isfinite(scalar.value())) continue;
+      if (most_digits >= 16) {
+        scalar = {scalar.bits, Precision::float64_bits, 0, {}};
+        continue;
+      }
+      const auto decimals = decimals_of(scalar);
+      if (!decimals || *decimals == most_decimals) continue;
+      if (*decimals == 0 && scalar.text.find('.') == std::string::npos) scalar.text += '.';
+      scalar.text.append(most_decimals - *decimals, '0');
+      scalar.digits += static_cast<int>(most_decimals - *decimals);
     }
   }
 }
 
-Series& Source::series_named(const std::string& name) {
+std::string readable(std::string_view text) {
+  if (simdjson::validate_utf8(text.data(), text.size()) &&
+      text.find('\0') == std::string_view::npos) {
+    return std::string(text);
+  }
+  constexpr std::string_view hex = "0123456789abcdef";
+  std::string out;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte > 0 && byte < 0x80) {
+      out += c;
+    } else {
+      out += "\\x";
+      out += hex[byte >> 4U];
+      out += hex[byte & 15U];
+    }
+  }
+  return out;
+}
+
+Series& Source::series_named(const std::string& raw_name) {
+  const std::string name = readable(raw_name);
   Series& found = series[name];
   if (found.name.empty()) {
     found.name = name;
@@ -178,7 +223,7 @@ void Source::fault(std::string code, std::string message, const std::string& pla
     return;
   }
   faults.push_back(
-      {std::move(code), std::move(message), file + place, std::move(metric), iteration});
+      {std::move(code), readable(message), readable(file + place), readable(metric), iteration});
 }
 
 void Source::add(Series& to, std::int64_t iteration, Scalar value, const std::string& place,

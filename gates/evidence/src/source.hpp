@@ -37,6 +37,9 @@ struct Source {
            bool restarted = false);
 };
 
+/// Text that others wrote as valid UTF-8: bytes that are none, and NUL, become "\\xNN".
+[[nodiscard]] std::string readable(std::string_view text);
+
 [[nodiscard]] Scalar of_float32(float value);
 [[nodiscard]] Scalar of_float64(double value);
 [[nodiscard]] Scalar of_integer(std::int64_t value);
@@ -45,10 +48,11 @@ struct Source {
 /// "nan", "inf", "-inf" in any case. Null when it is not a number to its last character.
 [[nodiscard]] std::optional<Scalar> parse_number(std::string_view text);
 
-/// For formats that print float64 as their writer's language does: a series with a value of 16 or
-/// more digits was printed to give the bits back (shortest form, never 16 digits by rounding), so
-/// all of its values are float64 bits. Others stay printed.
-void widen_full_precision(Source& source);
+/// For formats that print float64 as their writer's language does. A series with a value of 16 or
+/// more digits was printed to give the bits back (shortest form, never 16 digits by rounding): its
+/// values are float64 bits. In any other, values were rounded to as many decimals as the longest
+/// has, and lost their trailing zeros: "10.9367" among "10.93429" was 10.93670.
+void settle_precision(Source& source);
 
 /// "lm_loss" -> "lm loss", "num_zeros" -> "num-zeros": what tables call Megatron's tags.
 [[nodiscard]] std::string tag_of(std::string_view column);

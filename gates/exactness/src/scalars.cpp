@@ -24,22 +24,33 @@ std::uint64_t on_a_line(std::uint64_t bits) {
   return (own & sign) != 0 ? static_cast<Unsigned>(~own) : static_cast<Unsigned>(own | sign);
 }
 
+/// How a number is printed: "%.6E" and "%.3f" are {true, 6} and {false, 3}.
+struct Printing {
+  bool scientific = false;
+  int decimals = 0;
+  bool operator==(const Printing&) const = default;
+};
+
+Printing printing_of(std::string_view text) {
+  const auto mantissa_end = std::min(text.find_first_of("eE"), text.size());
+  const auto point = text.find('.');
+  return {mantissa_end < text.size(),
+          point >= mantissa_end ? 0 : static_cast<int>(mantissa_end - point) - 1};
+}
+
 /// Half of the last printed digit's worth: the true value lies within that of the text's.
 double half_last_digit(const Scalar& printed) {
   const std::string_view text = printed.text;
-  const auto e = text.find_first_of("eE");
+  const Printing printing = printing_of(text);
   int exponent = 0;
-  if (e != std::string_view::npos) {
-    const char* begin = text.data() + e + 1;
+  if (printing.scientific) {
+    // A scientific zero is zero: anything else would have its own exponent.
+    if (printed.value() == 0) return 0;
+    const char* begin = text.data() + text.find_first_of("eE") + 1;
     if (*begin == '+') ++begin;
     std::from_chars(begin, text.data() + text.size(), exponent);
   }
-  const auto point = text.find('.');
-  const std::size_t mantissa_end = std::min(e, text.size());
-  const int decimals = point == std::string_view::npos || point > mantissa_end
-                           ? 0
-                           : static_cast<int>(mantissa_end - point) - 1;
-  return 0.5 * std::pow(10.0, exponent - decimals);
+  return 0.5 * std::pow(10.0, exponent - printing.decimals);
 }
 
 Pair printed_against(const Scalar& printed, const Scalar& other) {
@@ -118,7 +129,7 @@ Pair compare_scalars(const Scalar& a, const Scalar& b) {
   if (a.precision == Precision::printed && b.precision == Precision::printed) {
     // The same text is as far as it goes; different texts may still be one value in two roundings.
     if (a.text == b.text) return Pair::consistent;
-    if (half_last_digit(a) == half_last_digit(b) && a.bits != b.bits) return Pair::differs;
+    if (printing_of(a.text) == printing_of(b.text) && a.bits != b.bits) return Pair::differs;
     return printed_against(a, b);
   }
   if (a.precision == Precision::printed) return printed_against(a, b);

@@ -1,0 +1,193 @@
+// Properties of the comparison and of reading, on generated runs (RapidCheck).
+
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+#include <rapidcheck/gtest.h>
+
+#include <bit>
+#include <fstream>
+
+#include <fmt/format.h>
+
+#include "crc32c.hpp"
+#include "event_file.pb.h"
+#include "qualify/exactness/compare.hpp"
+#include "support/temp_folder.hpp"
+
+namespace qualify::exactness {
+namespace {
+
+using evidence::Precision;
+using evidence::RunMetrics;
+using evidence::Scalar;
+
+rc::Gen<std::uint32_t> float_bits() {
+  // The corners by name, or any pattern at all.
+  return rc::gen::oneOf(rc::gen::arbitrary<std::uint32_t>(),
+                        rc::gen::element<std::uint32_t>(
+                            0, 0x80000000, 1, 0x80000001, 0x007FFFFF, 0x7F800000, 0xFF800000,
+                            0x7FC00000, 0x7FC00001, 0x7FA00000, 0xFFC12345, 0x7F7FFFFF));
+}
+
+rc::Gen<Scalar> exact_scalar() {
+  return rc::gen::oneOf(
+      rc::gen::map(float_bits(),
+                   [](std::uint32_t bits) {
+                     return Scalar{bits, Precision::float32_bits, 0, {}};
+                   }),
+      rc::gen::map(rc::gen::arbitrary<std::uint64_t>(),
+                   [](std::uint64_t bits) {
+                     return Scalar{bits, Precision::float64_bits, 0, {}};
+                   }),
+      rc::gen::map(rc::gen::oneOf(rc::gen::arbitrary<std::int64_t>(),
+                                  rc::gen::inRange<std::int64_t>(1LL << 53, 1LL << 62)),
+                   [](std::int64_t value) {
+                     return Scalar{static_cast<std::uint64_t>(value), Precision::integer, 0, {}};
+                   }));
+}
+
+RunMetrics generated() {
+  RunMetrics run;
+  run.format = "generated";
+  const auto count = *rc::gen::inRange<std::size_t>(1, 4);
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::string name = "metric " + std::to_string(i);
+    auto& series = run.series[name];
+    series.name = name;
+    const auto steps = *rc::gen::inRange<std::int64_t>(1, 20);
+    for (std::int64_t step = 1; step <= steps; ++step) series.values[step] = *exact_scalar();
+  }
+  return run;
+}
+
+RC_GTEST_PROP(Compare, IsReflexiveOnExactValues, ()) {
+  const auto run = generated();
+  RC_ASSERT(compare(run, run).outcome == Outcome::equal);
+}
+
+RC_GTEST_PROP(Compare, IsSymmetric, ()) {
+  const auto a = generated();
+  const auto b = generated();
+  const auto there = compare(a, b);
+  const auto back = compare(b, a);
+  RC_ASSERT(there.outcome == back.outcome);
+  RC_ASSERT(there.metrics.size() == back.metrics.size());
+  for (std::size_t i = 0; i < there.metrics.size(); ++i) {
+    RC_ASSERT(there.metrics[i].outcome == back.metrics[i].outcome);
+    RC_ASSERT(there.metrics[i].differing == back.metrics[i].differing);
+    RC_ASSERT(there.metrics[i].only_in_a == back.metrics[i].only_in_b);
+    if (there.metrics[i].first)
+      RC_ASSERT(there.metrics[i].first->ulps == back.metrics[i].first->ulps);
+  }
+}
+
+RC_GTEST_PROP(Compare, FindsAnySinglePlantedBit, ()) {
+  const auto a = generated();
+  auto b = a;
+  auto series = b.series.begin();
+  std::advance(series,
+               *rc::gen::inRange<std::ptrdiff_t>(0, static_cast<std::ptrdiff_t>(b.series.size())));
+  auto value = series->second.values.begin();
+  std::advance(value, *rc::gen::inRange<std::ptrdiff_t>(
+                          0, static_cast<std::ptrdiff_t>(series->second.values.size())));
+  const unsigned width = value->second.precision == Precision::float32_bits ? 32 : 64;
+  value->second.bits ^= std::uint64_t{1} << *rc::gen::inRange(0U, width);
+  const auto comparison = compare(a, b);
+  RC_ASSERT(comparison.outcome == Outcome::differs);
+  RC_ASSERT(comparison.first_divergence()->metric == series->first);
+  RC_ASSERT(comparison.first_divergence()->first->iteration == value->first);
+}
+
+RC_GTEST_PROP(Compare, AMissingStepIsNeverEqual, ()) {
+  const auto a = generated();
+  auto b = a;
+  auto& values = b.series.begin()->second.values;
+  auto value = values.begin();
+  std::advance(value,
+               *rc::gen::inRange<std::ptrdiff_t>(0, static_cast<std::ptrdiff_t>(values.size())));
+  values.erase(value);
+  RC_ASSERT(compare(a, b).outcome == Outcome::inconclusive);
+}
+
+RC_GTEST_PROP(Ulps, NeighboursAreOneApart, ()) {
+  const auto bits = *float_bits();
+  const float value = std::bit_cast<float>(bits);
+  RC_PRE(!std::isnan(value) && !std::isinf(value) && (bits & 0x7FFFFFFFU) != 0);
+  const Scalar here{bits, Precision::float32_bits, 0, {}};
+  const Scalar next{bits + 1, Precision::float32_bits, 0, {}};
+  RC_ASSERT(ulps_between(here, next) == std::optional<std::uint64_t>(1));
+}
+
+std::string framed(const std::string& data) {
+  const auto raw = [](std::string& to, auto value) {
+    to.append(reinterpret_cast<const char*>(&value), sizeof value);
+  };
+  std::string out;
+  raw(out, static_cast<std::uint64_t>(data.size()));
+  raw(out, evidence::mask_crc(evidence::crc32c(std::as_bytes(std::span(out)))));
+  out += data;
+  raw(out, evidence::mask_crc(evidence::crc32c(std::as_bytes(std::span(data)))));
+  return out;
+}
+
+/// The same values in a file of each format that keeps bits, read back.
+RunMetrics filed(const std::vector<std::uint32_t>& values, const std::string& format) {
+  const test::TempFolder folder;
+  {
+    std::ofstream file(folder / "run", std::ios::binary);
+    if (format == "csv") file << "step,lm_loss\n";
+    std::int64_t step = 0;
+    for (const auto bits : values) {
+      ++step;
+      const auto wide = static_cast<double>(std::bit_cast<float>(bits));
+      if (format == "tensorboard") {
+        evidence::wire::Event event;
+        event.set_step(step);
+        auto* value = event.mutable_summary()->add_value();
+        value->set_tag("lm loss");
+        value->set_simple_value(std::bit_cast<float>(bits));
+        file << framed(event.SerializeAsString());
+      } else if (format == "json-lines") {
+        file << fmt::format("{{\"iteration\": {}, \"lm loss\": \"0x{:08x}\"}}\n", step, bits);
+      } else if (format == "csv") {
+        file << fmt::format("{},{:.17g}\n", step, wide);
+      } else {
+        file << fmt::format(
+            " iteration {}/ 99 | consumed samples: 1 | lm loss: {:.16E} | number of nan "
+            "iterations: 0 |\n",
+            step, wide);
+      }
+    }
+  }
+  auto run = evidence::read_metrics(folder / "run", format);
+  RC_ASSERT(run.has_value());
+  run->wall_clock_marks.clear();
+  return *run;
+}
+
+RC_GTEST_PROP(AnyFormat, ASinglePlantedBitIsFoundWhereItIs, ()) {
+  const auto format =
+      *rc::gen::element<std::string>("tensorboard", "json-lines", "csv", "megatron-log");
+  auto values = *rc::gen::container<std::vector<std::uint32_t>>(float_bits());
+  RC_PRE(!values.empty());
+  const bool text = format == "csv" || format == "megatron-log";
+  // Text has one NaN, whatever its payload: only finite values are planted in it.
+  if (text) {
+    for (auto& bits : values) {
+      if ((bits & 0x7F800000U) == 0x7F800000U) bits = 0x3F800001U;
+    }
+  }
+  // A table shows by one long number that it is printed in full; "-0" alone shows nothing.
+  values.push_back(0x3DCCCCCD);
+  const auto at = *rc::gen::inRange<std::size_t>(0, values.size() - 1);
+  auto other = values;
+  other[at] ^= 1U << *rc::gen::inRange(0U, text ? 23U : 32U);
+  const auto comparison = compare(filed(values, format), filed(other, format));
+  RC_ASSERT(comparison.outcome == Outcome::differs);
+  RC_ASSERT(comparison.first_divergence()->metric == "lm loss");
+  RC_ASSERT(comparison.first_divergence()->first->iteration == static_cast<std::int64_t>(at) + 1);
+  RC_ASSERT(comparison.first_divergence()->differing == 1U);
+}
+
+}  // namespace
+}  // namespace qualify::exactness
