@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 
 #include "commands.hpp"
+#include "help.hpp"
 #include "qualify/base/version.hpp"
 
 namespace qualify::cli {
@@ -20,6 +21,7 @@ std::string version_text(const Session& session) {
 
 void describe_program(CLI::App& app, Session& session) {
   app.name("qualify");
+  app.formatter(help_formatter());  // commands that are added take it over
   app.description("Qualifies the determinism of large training setups, with evidence.");
   app.set_version_flag(
       "--version", [&session] { return version_text(session); },

@@ -131,7 +131,9 @@ void add_bundle(CLI::App& app, Session& session) {
   {
     const auto [command, options] =
         add("seal", "Freeze what a spec names into the store", run_seal);
-    command->add_option("SPEC", options->spec, "Bundle spec (bundle.yaml)")->required();
+    command->add_option("SPEC", options->spec, "Bundle spec (bundle.yaml)")
+        ->type_name("FILE")
+        ->required();
     command->add_flag("--allow-dirty", options->allow_dirty,
                       "Accept uncommitted changes; the bundle can never be certified");
     command->add_flag("-q,--quiet", options->quiet, "Print the digest only");

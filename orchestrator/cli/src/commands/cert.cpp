@@ -158,7 +158,7 @@ void add_cert(CLI::App& app, Session& session) {
   };
   {
     const auto [command, options] = add("list", "Certificates of this state", run_list);
-    command->add_option("--gate", options->gate, "Only of this gate");
+    command->add_option("--gate", options->gate, "Only of this gate")->type_name("GATE");
   }
   {
     const auto [command, options] =

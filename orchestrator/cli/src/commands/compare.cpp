@@ -110,11 +110,17 @@ void add_compare(CLI::App& app, Session& session) {
   auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand(
       "compare", "Compare two runs bit for bit: folders or metric files, no state needed");
-  command->add_option("A", options->a, "Folder or file of the first run")->required();
-  command->add_option("B", options->b, "Folder or file of the second run")->required();
-  command->add_option("--format", options->format, "Reader (default: told by content)");
-  command->add_option("--from-iteration", options->from, "First iteration to compare");
-  command->add_option("--to-iteration", options->to, "Last iteration to compare");
+  command->add_option("A", options->a, "Folder or file of the first run")
+      ->type_name("PATH")
+      ->required();
+  command->add_option("B", options->b, "Folder or file of the second run")
+      ->type_name("PATH")
+      ->required();
+  command->add_option("--format", options->format, "Reader (default: told by content)")
+      ->type_name("FORMAT");
+  command->add_option("--from-iteration", options->from, "First iteration to compare")
+      ->type_name("N");
+  command->add_option("--to-iteration", options->to, "Last iteration to compare")->type_name("N");
   command->add_flag("--json", options->json, "Print one JSON record");
   command->callback([&session, options] { session.finish(run_compare(session, *options)); });
 }

@@ -89,10 +89,15 @@ void add_plan(CLI::App& app, Session& session) {
   auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand("plan", "Print the runs that a gate needs; start nothing");
   command->add_option("GATE", options->gate, "Gate of qualification.yaml")->required();
-  command->add_option("-b,--bundle", options->bundle, "Digest, its beginning, or name")->required();
-  command->add_option("-r,--reservation", options->reservation,
-                      "Slurm reservation (default: this machine)");
-  command->add_option("-f,--file", options->file, "File of gates (qualification.yaml)");
+  command->add_option("-b,--bundle", options->bundle, "Digest, its beginning, or name")
+      ->type_name("BUNDLE")
+      ->required();
+  command
+      ->add_option("-r,--reservation", options->reservation,
+                   "Slurm reservation (default: this machine)")
+      ->type_name("NAME");
+  command->add_option("-f,--file", options->file, "File of gates (qualification.yaml)")
+      ->type_name("FILE");
   command->add_flag("--json", options->json, "Print one JSON record");
   command->callback([&session, options] { session.finish(run_plan(session, *options)); });
 }

@@ -88,8 +88,9 @@ void add_reservation(CLI::App& app, Session& session) {
     CLI::App* command =
         group->add_subcommand("grant", "Assign a reservation, as it is now, to a gate (signed)");
     command->add_option("NAME", options->name, "Reservation")->required();
-    command->add_option("--gate", options->gate, "Gate")->required();
-    command->add_option("-f,--file", options->file, "File of gates (qualification.yaml)");
+    command->add_option("--gate", options->gate, "Gate")->type_name("GATE")->required();
+    command->add_option("-f,--file", options->file, "File of gates (qualification.yaml)")
+        ->type_name("FILE");
     command->add_flag("--json", options->json, "Print one JSON record");
     command->callback([&session, options] { session.finish(run_grant(session, *options)); });
   }

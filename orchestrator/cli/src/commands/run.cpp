@@ -131,14 +131,19 @@ void add_run(CLI::App& app, Session& session) {
   CLI::App* command =
       app.add_subcommand("run", "Run a gate to its verdict, or go on with an unfinished one");
   command->add_option("GATE", options->gate, "Gate of qualification.yaml")->required();
-  command->add_option("-b,--bundle", options->bundle, "Digest, its beginning, or name")->required();
-  command->add_option("-r,--reservation", options->reservation,
-                      "Granted Slurm reservation (default: this machine)");
-  command->add_option("-f,--file", options->file, "File of gates (qualification.yaml)");
+  command->add_option("-b,--bundle", options->bundle, "Digest, its beginning, or name")
+      ->type_name("BUNDLE")
+      ->required();
+  command
+      ->add_option("-r,--reservation", options->reservation,
+                   "Granted Slurm reservation (default: this machine)")
+      ->type_name("NAME");
+  command->add_option("-f,--file", options->file, "File of gates (qualification.yaml)")
+      ->type_name("FILE");
   command->add_flag("--json", options->json, "Print one JSON record");
   command->footer(
-      "Ctrl-C cancels the live job; SIGTERM and SIGHUP leave it running. The same command goes on\n"
-      "from there.");
+      "Ctrl-C cancels the live job; SIGTERM and SIGHUP leave it running.\n"
+      "The same command goes on from there.");
   command->callback([&session, options] { session.finish(run_gate(session, *options)); });
 }
 
