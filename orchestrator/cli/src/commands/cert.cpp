@@ -134,9 +134,12 @@ Result<Exit> run_verify(Session& session, const Options& options) {
     session.print_json(
         {{"certificate", record->id}, {"ok", faults.empty()}, {"faults", std::move(list)}});
   } else if (faults.empty()) {
-    session.out << "ok " << record->id << "\n   gate " << record->gate << ", bundle "
-                << record->bundle.brief() << ": signature, bundle and the evidence of " << evidence
-                << " runs are whole\n";
+    session.out << "ok " << record->id << "\n   ";
+    print_wrapped(session.out,
+                  "gate " + record->gate + ", bundle " + record->bundle.brief() +
+                      ": signature, bundle and the evidence of " + std::to_string(evidence) +
+                      " runs are whole",
+                  3, session.width);
   } else {
     for (const Error& fault : faults) session.err << "qualify: " << fault.describe() << '\n';
   }
