@@ -52,6 +52,8 @@ struct Outputs {
     events.scalar("learning-rate", static_cast<float>(facts.learning_rate), facts.iteration, now);
     events.scalar("lm loss", facts.loss, facts.iteration, now);
     events.scalar("grad-norm", facts.grad_norm, facts.iteration, now);
+    events.scalar("batch-size", static_cast<float>(facts.global_batch_size), facts.iteration, now);
+    events.scalar("loss-scale", 1.0F, facts.iteration, now);
     events.scalar("num-zeros", static_cast<float>(facts.num_zeros), facts.iteration, now);
     if (!first) {  // its time has the start-up in it
       events.scalar("iteration-time", static_cast<float>(facts.seconds), facts.iteration, now);

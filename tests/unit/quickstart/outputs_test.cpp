@@ -92,11 +92,9 @@ TEST(EventFile, RunLeavesEveryMetricOfEveryIterationButTheFirstTime) {
   }
   const std::set<int> all = {1, 2, 3, 4, 5, 6, 7, 8};
   const std::set<int> later = {2, 3, 4, 5, 6, 7, 8};
-  const std::map<std::string, std::set<int>> expected = {{"lm loss", all},
-                                                         {"grad-norm", all},
-                                                         {"num-zeros", all},
-                                                         {"learning-rate", all},
-                                                         {"iteration-time", later}};
+  const std::map<std::string, std::set<int>> expected = {
+      {"lm loss", all},   {"batch-size", all},    {"loss-scale", all},      {"grad-norm", all},
+      {"num-zeros", all}, {"learning-rate", all}, {"iteration-time", later}};
   EXPECT_EQ(steps, expected);
 }
 
