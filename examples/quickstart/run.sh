@@ -66,7 +66,7 @@ build_all() {
   [[ -x $build/orchestrator/cli/qualify ]] || echo "The first time this takes some minutes."
   if ! { cmake -S "$source_folder" --preset release -B "$build" \
     -DQUALIFY_TESTS=OFF -DQUALIFY_BENCH=OFF &&
-    cmake --build "$build" -j "$(nproc)" --target qualify quickstart_trainer; } >"$log" 2>&1; then
+    cmake --build "$build" -j "$(nproc)"; } >"$log" 2>&1; then
     tail -n 25 "$log" >&2
     stop "the build failed; all of it is in $log"
   fi

@@ -1,7 +1,11 @@
 #include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <utility>
+#include <vector>
 
 #include "../commands.hpp"
 #include "../table.hpp"
@@ -21,7 +25,12 @@ struct Options {
   bool json = false;
 };
 
+/// Rows of the table at most: the traces of four ranks have a hundred boundaries. --json has all.
+constexpr std::size_t kMostRows = 24;
+
 std::string shown(const evidence::Scalar& scalar) {
+  constexpr std::size_t kDigestDigits = 64;
+  if (scalar.text.size() == kDigestDigits) return scalar.text.substr(0, 12);
   if (!scalar.text.empty()) return scalar.text;
   if (scalar.precision == evidence::Precision::integer) {
     return std::to_string(static_cast<std::int64_t>(scalar.bits));
@@ -54,6 +63,33 @@ Exit exit_for(exactness::Outcome outcome) {
   return Exit::undecided;
 }
 
+/// All metrics by name; where there are too many, those that differ first, the earliest on top.
+void print_metrics(Session& session, const exactness::Comparison& comparison) {
+  std::vector<const exactness::MetricComparison*> rows;
+  for (const auto& metric : comparison.metrics) rows.push_back(&metric);
+  if (rows.size() > kMostRows) {
+    const auto place = [](const exactness::MetricComparison* row) {
+      return std::pair(static_cast<int>(row->outcome == exactness::Outcome::equal),
+                       row->first ? row->first->iteration : 0);
+    };
+    std::stable_sort(rows.begin(), rows.end(),
+                     [&](const auto* a, const auto* b) { return place(a) < place(b); });
+  }
+  Table table({"METRIC", "RESULT", "DETAIL"});
+  const std::size_t count = std::min(rows.size(), kMostRows);
+  for (std::size_t i = 0; i < count; ++i) {
+    table.add({rows[i]->metric, exactness::name_of(rows[i]->outcome), detail(*rows[i])});
+  }
+  if (!table.empty()) table.print(session.out, session.width);
+  if (count < rows.size()) {
+    const auto equal = std::count_if(rows.begin(), rows.end(), [](const auto* row) {
+      return row->outcome == exactness::Outcome::equal;
+    });
+    session.out << fmt::format("… and {} more; of all {}, {} are equal (--json has every one)\n",
+                               rows.size() - count, rows.size(), equal);
+  }
+}
+
 void print(Session& session, const exactness::Comparison& comparison) {
   session.out << exactness::name_of(comparison.outcome);
   if (comparison.level) session.out << " at " << exactness::name_of(*comparison.level);
@@ -62,11 +98,7 @@ void print(Session& session, const exactness::Comparison& comparison) {
                 << printable(first->metric);
   }
   session.out << "\n\n";
-  Table table({"METRIC", "RESULT", "DETAIL"});
-  for (const auto& metric : comparison.metrics) {
-    table.add({metric.metric, exactness::name_of(metric.outcome), detail(metric)});
-  }
-  if (!table.empty()) table.print(session.out, session.width);
+  print_metrics(session, comparison);
   if (!comparison.excluded.empty()) {
     std::string names;
     for (const std::string& name : comparison.excluded) {
