@@ -1,0 +1,35 @@
+#include <gtest/gtest.h>
+
+#include "qualify/spec/bundle_spec.hpp"
+
+namespace qualify::spec {
+namespace {
+
+const std::filesystem::path kExamples = QUALIFY_EXAMPLES;
+
+TEST(Examples, NemotronIsFortyEightNodesOfEight) {
+  const auto spec =
+      read_bundle_spec(kExamples / "megatron-determinism/nemotron3-ultra/bundle.yaml");
+  ASSERT_TRUE(spec) << spec.error().describe();
+  EXPECT_EQ(spec->recipe, RecipeClass::production);
+  EXPECT_EQ(spec->topology.nodes * spec->topology.gpus_per_node, 384U);
+  EXPECT_EQ(spec->topology.data_parallel, 8U);
+  EXPECT_EQ(spec->launch.tasks_per_node, 8U);
+}
+
+TEST(Examples, DeepSeekIsAProxy) {
+  const auto spec =
+      read_bundle_spec(kExamples / "megatron-determinism/deepseek-v3-proxy/bundle.yaml");
+  ASSERT_TRUE(spec) << spec.error().describe();
+  EXPECT_EQ(spec->recipe, RecipeClass::proxy);
+  EXPECT_EQ(spec->container.kind, ContainerKind::reference);
+}
+
+TEST(Examples, TheQuickstartIsRead) {
+  const auto spec = read_bundle_spec(kExamples / "quickstart/bundle.yaml");
+  ASSERT_TRUE(spec) << spec.error().describe();
+  EXPECT_EQ(spec->recipe, RecipeClass::debug);
+}
+
+}  // namespace
+}  // namespace qualify::spec

@@ -1,0 +1,30 @@
+"""schema_check.py SCHEMA EXAMPLE...: every example is valid by the schema that editors use, and a
+copy of it with an unknown key, a missing key or a wrong value is not."""
+import copy
+import json
+import sys
+
+import jsonschema
+import yaml
+
+with open(sys.argv[1], encoding="utf-8") as file:
+    schema = json.load(file)
+jsonschema.Draft202012Validator.check_schema(schema)
+validator = jsonschema.Draft202012Validator(schema)
+for path in sys.argv[2:]:
+    with open(path, encoding="utf-8") as file:
+        spec = yaml.safe_load(file)
+    faults = [f"{path}: {fault.message}" for fault in validator.iter_errors(spec)]
+    if faults:
+        sys.exit("\n".join(faults))
+    for change in (
+        lambda s: s.update(unknown=1),
+        lambda s: s.pop("arms"),
+        lambda s: s.update(recipe="prod"),
+        lambda s: s["launch"].update(argvs=[]),
+        lambda s: s.update(container={"kind": "reference", "reference": "a/b:latest"}),
+    ):
+        broken = copy.deepcopy(spec)
+        change(broken)
+        if validator.is_valid(broken):
+            sys.exit(f"{path}: a broken copy is accepted: {broken}")
