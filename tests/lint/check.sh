@@ -108,6 +108,23 @@ case $check in
     loop=$(awk '{ print $1, $3 }' "$graph" | tsort 2>&1 >/dev/null || true)
     [[ -z $loop ]] || broke "link graph" "libraries link each other in a circle: ${loop//$'\n'/ }"
     ;;
+  architecture)
+    page=docs/architecture.md
+    while read -r folder; do
+      grep -qF "| \`$folder\` |" "$page" || broke "$page" "has no line for $folder"
+    done < <(find "${layers[@]}" tests -mindepth 2 -maxdepth 2 -name CMakeLists.txt -printf '%h\n' 2>/dev/null | sort)
+    # shellcheck disable=SC2016 # the backquotes are Markdown's
+    while read -r folder; do
+      [[ -d $folder ]] || broke "$page" "names $folder, which is not there"
+    done < <(sed -n 's/^| `\([a-z/_-]*\)` |.*/\1/p' "$page")
+    ;;
+  links)
+    while IFS=: read -r page line link; do
+      target=$(dirname "$page")/${link%%#*}
+      [[ $link == \#* || -e $target ]] || broke "$page:$line" "links to $link, which is not there"
+    done < <({ find . -maxdepth 1 -name '*.md' -printf '%P\n'; files -name '*.md'; } | sort |
+      xargs -r grep -HnoE '\]\([^)]+\)' | sed -E 's/\]\(([^)]*)\)$/\1/' | grep -v -E ':(https?|mailto):' || true)
+    ;;
   *)
     echo "check.sh: no rule '$check'" >&2
     exit 2

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # self_test.sh: every rule of check.sh passes on a tree that keeps it and fails on one that does not.
+# shellcheck disable=SC2016 # the backquotes are Markdown's
 set -euo pipefail
 check=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)/check.sh
 tree=$(mktemp -d)
@@ -39,6 +40,11 @@ expect 0 slurm_header ""
 keeps_and_breaks public_headers db/include/qualify/db/a.hpp '#include <string>\n' '#include <boost/asio.hpp>\n'
 keeps_and_breaks passed_in gates/src/a.cpp 'clock.now();\n// getenv\n' 'getenv("HOME");\n'
 keeps_and_breaks passed_in gates/src/a.cpp 'auto t = start_time(0);\n' 'auto t = time(nullptr);\n'
+
+put bundles/a/CMakeLists.txt ''
+keeps_and_breaks architecture docs/architecture.md '| `bundles/a` | what\n' 'nothing\n'
+keeps_and_breaks architecture docs/architecture.md '| `bundles/a` | a\n' '| `bundles/a` | a\n| `bundles/gone` | b\n'
+keeps_and_breaks links docs/a.md '[a](architecture.md#x) [b](https://x.org) [c](#y)\n' '[a](gone.md)\n'
 
 put graph 'q_db db/journal q_base bundles/base\n'
 expect 0 link_graph ""
