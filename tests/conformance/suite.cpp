@@ -42,7 +42,8 @@ Job Conformance::wait(const std::string& nonce, const std::function<bool(const J
 TEST_P(Conformance, SaysWhatItIs) {
   EXPECT_FALSE(scheduler().kind().empty());
   EXPECT_FALSE(scheduler().describe().value().empty());
-  EXPECT_LE(scheduler().now().value(), scheduler().now().value());
+  const Time before = scheduler().now().value();
+  EXPECT_LE(before, scheduler().now().value());
 }
 
 TEST_P(Conformance, TheReservationHoldsUsableNodesAndKeepsItsIdentity) {
