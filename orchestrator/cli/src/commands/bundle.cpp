@@ -4,6 +4,7 @@
 
 #include "../commands.hpp"
 #include "../table.hpp"
+#include "bundle_store.hpp"
 #include "qualify/store/bundle.hpp"
 
 namespace qualify::cli {
@@ -117,7 +118,7 @@ Result<Exit> run_verify(Session& session, const Options& options) {
 }  // namespace
 
 void add_bundle(CLI::App& app, Session& session) {
-  CLI::App* group = app.add_subcommand("bundle", "Seal, show and verify bundles");
+  CLI::App* group = app.add_subcommand("bundle", "Seal, verify, compare and carry bundles");
   group->require_subcommand(1);
 
   const auto add = [&](const char* name, const char* text,
@@ -146,6 +147,7 @@ void add_bundle(CLI::App& app, Session& session) {
     const auto [command, options] = add("verify", "Read and hash everything again", run_verify);
     command->add_option("BUNDLE", options->bundle, "Digest, its beginning, or name")->required();
   }
+  add_bundle_store(*group, session);
 }
 
 }  // namespace qualify::cli
