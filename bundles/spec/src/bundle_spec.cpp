@@ -331,7 +331,7 @@ class Reader {
     std::string all;
     for (const std::string& one : known) all += " {" + one + "}";
     top_.fault(at, "unknown placeholder '{" + name + "}'",
-               near.empty() ? "known ones:" + all + "; write '{{' for a plain brace"
+               near.empty() ? "known ones:" + all + "; write '{{' or '}}' for a plain brace"
                             : "did you mean '{" + near + "}'?");
   }
 

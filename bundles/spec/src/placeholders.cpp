@@ -7,25 +7,26 @@ Result<std::string> expand_placeholders(
     const std::function<std::optional<std::string>(std::string_view name)>& value) {
   std::string out;
   for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] != '{') {
-      out += text[i];
+    const char c = text[i];
+    if (c != '{' && c != '}') {
+      out += c;
       continue;
     }
-    if (i + 1 < text.size() && text[i + 1] == '{') {
-      out += '{';
+    if (i + 1 < text.size() && text[i + 1] == c) {  // "{{" and "}}"
+      out += c;
       ++i;
       continue;
     }
-    const std::size_t end = text.find('}', i);
+    const std::size_t end = c == '{' ? text.find('}', i) : std::string_view::npos;
     if (end == std::string_view::npos) {
-      return fail(Errc::invalid_input, "unclosed '{' in '" + std::string(text) + "'", {},
-                  "write '{{' for a brace that is no placeholder");
+      return fail(Errc::invalid_input, "an unpaired brace in '" + std::string(text) + "'", {},
+                  "write '{{' or '}}' for a brace that is meant");
     }
     const std::string_view name = text.substr(i + 1, end - i - 1);
     auto replacement = value(name);
     if (!replacement) {
       return fail(Errc::invalid_input, "unknown placeholder '{" + std::string(name) + "}'", {},
-                  "write '{{' for a brace that is no placeholder");
+                  "write '{{' or '}}' for a brace that is meant");
     }
     out += *replacement;
     i = end;

@@ -118,7 +118,7 @@ Result<ExitStatus> run_workload(const JobPlan& plan, const JobContext& context,
   }
   auto argv = workload_argv(*bundle, *arm, plan, layout);
   if (!argv) return tl::unexpected(argv.error());
-  auto environment = workload_environment(*bundle, *arm, plan, context.environment);
+  auto environment = workload_environment(*bundle, *arm, plan, layout, context.environment);
   if (!environment) return tl::unexpected(environment.error());
   sentinel.argv = *argv;
   sentinel.environment = printable(recorded_environment(*bundle, *environment));

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
+
+#include "qualify/spec/placeholders.hpp"
 
 namespace qualify::run {
 
@@ -49,32 +52,18 @@ Result<std::string> value_of(const std::string& name, const store::Bundle& bundl
 
 Result<std::string> replaced(const std::string& argument, const store::Bundle& bundle,
                              const JobPlan& plan, const JobLayout& layout) {
-  std::string text;
-  for (std::size_t i = 0; i < argument.size(); ++i) {
-    const char c = argument[i];
-    if (c != '{' && c != '}') {
-      text += c;
-      continue;
-    }
-    if (i + 1 < argument.size() && argument[i + 1] == c) {  // "{{" and "}}"
-      text += c;
-      ++i;
-      continue;
-    }
-    const std::size_t end = argument.find('}', i);
-    if (c == '}' || end == std::string::npos) {
-      return fail(Errc::invalid_input, "an unpaired brace", "argument '" + argument + "'",
-                  "write '{{' or '}}' for a brace that is meant");
-    }
-    auto value = value_of(argument.substr(i + 1, end - i - 1), bundle, plan, layout);
-    if (!value) {
-      value.error().context = "argument '" + argument + "'";
-      return value;
-    }
-    text += *value;
-    i = end;
-  }
-  return text;
+  std::optional<Error> fault;
+  auto text =
+      spec::expand_placeholders(argument, [&](std::string_view name) -> std::optional<std::string> {
+        auto value = value_of(std::string(name), bundle, plan, layout);
+        if (value) return std::move(*value);
+        fault = std::move(value.error());
+        return std::nullopt;
+      });
+  if (text) return text;
+  Error error = fault ? std::move(*fault) : std::move(text.error());
+  error.context = "'" + argument + "'";
+  return Unexpected(std::move(error));
 }
 
 void set_all(Environment& target, const Environment& values) {
@@ -116,13 +105,19 @@ bool is_inherited(const std::string& name) {
 }
 
 Result<Environment> workload_environment(const store::Bundle& bundle, const spec::Arm& arm,
-                                         const JobPlan& plan, const Environment& inherited) {
+                                         const JobPlan& plan, const JobLayout& layout,
+                                         const Environment& inherited) {
   Environment environment;
   for (const auto& [name, value] : inherited) {
     if (is_inherited(name)) environment[name] = value;
   }
-  set_all(environment, bundle.environment);
-  set_all(environment, arm.environment);
+  Environment declared = bundle.environment;
+  set_all(declared, arm.environment);
+  for (const auto& [name, value] : declared) {
+    auto text = replaced(value, bundle, plan, layout);
+    if (!text) return tl::unexpected(text.error());
+    environment[name] = std::move(*text);
+  }
   for (const std::string& name : bundle.passed_environment) {
     const auto found = inherited.find(name);
     if (found == inherited.end()) {

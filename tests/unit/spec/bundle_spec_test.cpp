@@ -35,7 +35,7 @@ topology: {nodes: 48, gpus_per_node: 8, tensor_parallel: 4, pipeline_parallel: 1
 seeds: [1234]
 launch:
   tasks_per_node: 8
-  argv: [python, '{code.megatron}/pretrain.py', --seed, '{seed}', --out, '{output}', '{{literal}']
+  argv: [python, '{code.megatron}/pretrain.py', --seed, '{seed}', --out, '{output}', '{{literal}}']
 outputs:
   - {kind: metrics, path: tensorboard, format: tensorboard}
   - {kind: log, path: log.txt, required: false}
@@ -110,7 +110,9 @@ TEST(Placeholders, AreReplacedAndBracesEscaped) {
     if (name == "output") return "/o";
     return std::nullopt;
   };
-  EXPECT_EQ(expand_placeholders("a={output}/x {{y} }", value).value(), "a=/o/x {y} }");
+  EXPECT_EQ(expand_placeholders("a={output}/x {{y}}", value).value(), "a=/o/x {y}");
+  EXPECT_EQ(expand_placeholders("{{{output}}}", value).value(), "{/o}");
+  EXPECT_FALSE(expand_placeholders("a}", value));
   EXPECT_FALSE(expand_placeholders("{nothing}", value));
   EXPECT_FALSE(expand_placeholders("{output", value));
 }

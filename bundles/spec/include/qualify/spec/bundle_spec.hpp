@@ -63,7 +63,7 @@ struct Topology {
 struct Launch {
   std::uint32_t tasks_per_node = 1;
   std::vector<std::string> argv;  ///< placeholders {code.NAME} {config.NAME} {data.NAME}
-                                  ///< {container} {output} {seed}; "{{" is a brace
+                                  ///< {container} {output} {seed}; "{{" and "}}" are braces
                                   ///< (placeholders.hpp)
 };
 

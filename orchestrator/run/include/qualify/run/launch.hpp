@@ -30,11 +30,11 @@ struct JobLayout {
 /// Everything else that is inherited is dropped, so that no login shell can change a recipe.
 [[nodiscard]] bool is_inherited(const std::string& name);
 
-/// The workload's whole environment: inherited names, then the bundle's, then the arm's, then the
-/// passed ones. Errors: invalid_input (a passed name is not set), refused (a required value
-/// differs).
+/// The workload's whole environment: inherited names, then the bundle's, then the arm's (both with
+/// placeholders replaced), then the passed ones. Errors: invalid_input (a passed name is not set),
+/// refused (a required value differs).
 [[nodiscard]] Result<std::map<std::string, std::string>> workload_environment(
-    const store::Bundle& bundle, const spec::Arm& arm, const JobPlan& plan,
+    const store::Bundle& bundle, const spec::Arm& arm, const JobPlan& plan, const JobLayout& layout,
     const std::map<std::string, std::string>& inherited);
 
 /// The same for the record: passed values are replaced by "(passed at launch)".
