@@ -8,6 +8,7 @@ namespace qualify::cli {
 namespace {
 
 constexpr const char* kStatementType = "https://in-toto.io/Statement/v1";
+constexpr const char* kRevocationPredicate = "urn:qualify:predicate:revocation:v1";
 constexpr const char* kGrantPredicate = "urn:qualify:predicate:grant:v1";
 
 Json grant_statement(const scheduler::Grant& grant) {
@@ -81,21 +82,62 @@ Result<ledger::Record> record_grant(Session& session, run::State& state, const s
                        grant_statement(grant));
 }
 
-Result<std::optional<scheduler::Grant>> current_grant(run::State& state, const std::string& gate,
-                                                      const std::string& reservation) {
+namespace {
+
+struct Standing {
+  std::string id;
+  scheduler::Grant grant;
+};
+
+/// Grants of this reservation to this gate that are not revoked, oldest first.
+Result<std::vector<Standing>> standing_grants(run::State& state, const std::string& gate,
+                                              const std::string& reservation) {
   const ledger::Ledger ledger(state.database);
   const auto records = ledger.records(ledger::RecordKind::grant, gate);
   if (!records) return tl::unexpected(records.error());
   const auto withdrawn = revoked(ledger);
   if (!withdrawn) return tl::unexpected(withdrawn.error());
-  for (auto record = records->rbegin(); record != records->rend(); ++record) {
-    auto grant = read_grant(*record);
+  std::vector<Standing> standing;
+  for (const ledger::Record& record : *records) {
+    auto grant = read_grant(record);
     if (!grant) return tl::unexpected(grant.error());
     if (grant->reservation.name != reservation) continue;
-    if (std::find(withdrawn->begin(), withdrawn->end(), record->id) != withdrawn->end()) continue;
-    return std::optional<scheduler::Grant>(std::move(*grant));
+    if (std::find(withdrawn->begin(), withdrawn->end(), record.id) != withdrawn->end()) continue;
+    standing.push_back({record.id, std::move(*grant)});
   }
-  return std::optional<scheduler::Grant>();
+  return standing;
+}
+
+}  // namespace
+
+Result<std::optional<scheduler::Grant>> current_grant(run::State& state, const std::string& gate,
+                                                      const std::string& reservation) {
+  auto standing = standing_grants(state, gate, reservation);
+  if (!standing) return tl::unexpected(standing.error());
+  if (standing->empty()) return std::optional<scheduler::Grant>();
+  return std::optional<scheduler::Grant>(std::move(standing->back().grant));
+}
+
+Result<std::size_t> revoke_grants(Session& session, run::State& state, const std::string& gate,
+                                  const std::string& reservation) {
+  const auto standing = standing_grants(state, gate, reservation);
+  if (!standing) return tl::unexpected(standing.error());
+  if (standing->empty()) return 0;
+  const auto signer = ledger::load_key(state.paths.signing_key());
+  if (!signer) return tl::unexpected(signer.error());
+  ledger::Ledger ledger(state.database);
+  for (const Standing& grant : *standing) {
+    const Json statement = {
+        {"_type", kStatementType},
+        {"subject",
+         Json::array({{{"name", "grant/" + grant.id}, {"digest", {{"sha256", grant.id}}}}})},
+        {"predicateType", kRevocationPredicate},
+        {"predicate", {{"revokes", grant.id}, {"operator", session.user}}}};
+    const auto record = ledger.append(**signer, ledger::RecordKind::revocation, gate, Digest(),
+                                      session.clock.now(), statement);
+    if (!record) return tl::unexpected(record.error());
+  }
+  return standing->size();
 }
 
 Result<scheduler::Grant> grant_for_run(Session& session, run::State& state,

@@ -26,6 +26,12 @@ namespace qualify::cli {
                                                                     const std::string& gate,
                                                                     const std::string& reservation);
 
+/// Revokes every standing grant of this reservation to this gate, on the record; nothing that waits
+/// or runs is touched. Returns how many there were. Errors: integrity, io.
+[[nodiscard]] Result<std::size_t> revoke_grants(Session& session, run::State& state,
+                                                const std::string& gate,
+                                                const std::string& reservation);
+
 /// The grant that a plan rests on. Locally whoever starts a run grants the machine, on the record;
 /// on Slurm an operator's grant must be there. Errors: refused (no grant; says how to get one).
 [[nodiscard]] Result<scheduler::Grant> grant_for_run(Session& session, run::State& state,

@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "qualify/base/files.hpp"
 #include "qualify/run/evidence.hpp"
 #include "qualify/run/job_plan.hpp"
+#include "qualify/run/watch.hpp"
 
 namespace qualify::run {
 
@@ -19,6 +21,13 @@ using scheduler::JobState;
 /// Polling starts fast, for runs of seconds, and slows down while nothing changes.
 constexpr Duration kFirstPoll = std::chrono::milliseconds(50);
 constexpr Duration kSlowestPoll = std::chrono::seconds(2);
+
+/// How long a job is looked for, counted while the controller answers, after a submit without an
+/// answer. Slurm's own message timeout is 10 s unless configured longer.
+constexpr Duration kLookForLost = std::chrono::seconds(30);
+
+/// How often, at most, a live job's reservation is looked at while the job itself does not change.
+constexpr Duration kReservationPoll = std::chrono::seconds(10);
 
 /// How long a scheduler that does not answer is waited for, before the run is left to `resume`.
 constexpr Duration kPatience = std::chrono::minutes(30);
@@ -133,6 +142,7 @@ class RunDriver {
       return noted;
     }
     run_.attempts.push_back(std::move(attempt));
+    intended_here_ = number;
     return {};
   }
 
@@ -157,17 +167,11 @@ class RunDriver {
     return write_file_atomic(folder / kJobPlanFile, to_json(job).dump(1), 0444);
   }
 
-  /// After an intent: the job may exist already (the answer was lost, or we were killed), so look
-  /// before submitting.
+  /// One attempt is one job: what was intended before this process began, or was not answered, is
+  /// looked for and adopted; it is never submitted a second time.
   Result<void> ensure_submitted() {
     Attempt& attempt = run_.attempts.back();
-    const auto found = context_.ports.scheduler.find(attempt.nonce);
-    if (!found) return tl::unexpected(found.error());
-    if (found->size() > 1) {
-      return fail(Errc::integrity, "two jobs carry the nonce of one attempt", attempt.nonce);
-    }
-    if (found->size() == 1) return submitted(found->front().id, {});
-
+    if (attempt.number != intended_here_) return adopt_or_withdraw(Duration::zero());
     const fs::path folder = attempt_folder(context_, name_, run_.run.id, attempt.number);
     if (auto written = write_job_plan(attempt, folder); !written) return written;
     scheduler::JobRequest request;
@@ -194,7 +198,46 @@ class RunDriver {
         return noted;
       }
     }
+    if (submission.error().code == Errc::unavailable) {
+      if (auto noted = record(event::kUnanswered, attempt.number,
+                              {{"error", submission.error().describe()}});
+          !noted) {
+        return noted;
+      }
+      return adopt_or_withdraw(kLookForLost);
+    }
     return tl::unexpected(submission.error());
+  }
+
+  /// Looks for the attempt's job for `patience`, and at least once; if there is none, takes the
+  /// attempt's folder, so that a job that appears later finds it taken and does nothing.
+  Result<void> adopt_or_withdraw(Duration patience) {
+    const Attempt& attempt = run_.attempts.back();
+    Duration looked{};
+    Duration silent{};
+    for (;;) {
+      const auto found = context_.ports.scheduler.find(attempt.nonce);
+      if (found && found->size() > 1) {
+        return fail(Errc::integrity, "two jobs carry the nonce of one attempt", attempt.nonce);
+      }
+      if (found && found->size() == 1) return submitted(found->front().id, {});
+      if (!found && (found.error().code != Errc::unavailable || silent >= kPatience)) {
+        return tl::unexpected(found.error());
+      }
+      if (found && looked >= patience) break;
+      if (context_.ports.stop() != Stop::none) return interrupted(name_, false);
+      (found ? looked : silent) += kSlowestPoll;
+      context_.ports.clock.sleep_for(kSlowestPoll);
+    }
+    const fs::path folder = attempt_folder(context_, name_, run_.run.id, attempt.number);
+    if (auto made = make_folders(folder); !made) return made;
+    if (auto claimed = claim_attempt(folder, "the engine, which found no job"); !claimed) {
+      if (claimed.error().code != Errc::already_exists) return claimed;
+      // The job was there and has been forgotten since: its result, if any, cannot be confirmed.
+      return ended(nullptr, {false, "the job ran, but the scheduler does not know it any more",
+                             FailureClass::disagreement});
+    }
+    return ended(nullptr, {false, "no job came of the submission", FailureClass::cancelled});
   }
 
   Result<void> submitted(const std::string& job_id, const std::vector<std::string>& warnings) {
@@ -225,6 +268,11 @@ class RunDriver {
         }
       } else {
         silent = Duration::zero();
+        if (!cancelling) {
+          if (auto held = hold_to_grant(*job, pause); !held) return held;
+        } else if (!is_terminal(job->state)) {
+          (void)context_.ports.scheduler.cancel(job->id);  // again: the first may have been lost
+        }
         if (job->state == JobState::running && !attempt.running_seen) {
           attempt.running_seen = true;
           if (auto noted = record(event::kRunning, attempt.number, {{"job", to_json(*job)}});
@@ -240,6 +288,34 @@ class RunDriver {
       context_.ports.clock.sleep_for(pause);
       pause = std::min(pause * 5 / 4, kSlowestPoll);
     }
+  }
+
+  /// Contract step 5, at every change of the job and every few seconds: in its grant, or cancelled.
+  Result<void> hold_to_grant(const Job& job, Duration pause) {
+    scheduler::Scheduler& scheduler = context_.ports.scheduler;
+    if (is_terminal(job.state) || job.state == JobState::unknown) return {};
+    if (breached_.empty()) {
+      since_check_ += pause;
+      const std::string seen = to_json(job).dump();
+      if (seen == last_seen_ && since_check_ < kReservationPoll) return {};
+      const auto reservations = scheduler.reservations();
+      const auto now = scheduler.now();
+      if (!reservations || !now) return {};  // says nothing about the job: asked again soon
+      last_seen_ = seen;
+      since_check_ = Duration::zero();
+      const auto why = breach(context_.request.grant, job, *now, *reservations);
+      if (!why) return {};
+      breached_ = *why;
+      if (auto noted = record(event::kBreach, run_.attempts.back().number,
+                              {{"why", breached_}, {"job", to_json(job)}});
+          !noted) {
+        return noted;
+      }
+    }
+    if (auto done = scheduler.cancel(job.id); !done && done.error().code != Errc::unavailable) {
+      return done;
+    }
+    return {};
   }
 
   Result<Job> look(const Attempt& attempt) {
@@ -259,6 +335,12 @@ class RunDriver {
   Result<void> end_with(const Job& job) {
     const Attempt& attempt = run_.attempts.back();
     const fs::path folder = attempt_folder(context_, name_, run_.run.id, attempt.number);
+    if (!breached_.empty()) {
+      return ended(&job, {false, std::exchange(breached_, {}), FailureClass::infrastructure});
+    }
+    if (const auto outside = against_grant(context_.request.grant, job)) {
+      return ended(&job, *outside);
+    }
     const auto sentinel = read_sentinel(folder);
     if (!sentinel) {
       return ended(&job, {false, sentinel.error().describe(), FailureClass::disagreement});
@@ -287,6 +369,10 @@ class RunDriver {
   std::string name_;
   const plan::Plan& plan_;
   RunState run_;
+  int intended_here_ = 0;  ///< the attempt that this process began, which has no job yet
+  std::string breached_;   ///< why the live job is being cancelled; empty while all is well
+  std::string last_seen_;  ///< the live job as it was when its reservation was last looked at
+  Duration since_check_{};
 };
 
 }  // namespace

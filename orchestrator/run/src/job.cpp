@@ -9,6 +9,7 @@
 #include "qualify/base/files.hpp"
 #include "qualify/base/process.hpp"
 #include "qualify/run/launch.hpp"
+#include "qualify/run/watch.hpp"
 
 namespace qualify::run {
 
@@ -143,9 +144,12 @@ Result<Sentinel> run_job(const std::filesystem::path& plan_file, const JobContex
                          Clock& clock) {
   const auto plan = read_job_plan(plan_file);
   if (!plan) return tl::unexpected(plan.error());
-  if (fs::exists(plan->folder / kSentinelFile) || fs::exists(plan->folder / "output")) {
-    return fail(Errc::already_exists, "this attempt ran before; its folder is never written again",
-                plan->folder.string());
+  // Whoever comes second (a job started again elsewhere, one that was given up on) does nothing.
+  const std::string job_id = variable(context.environment, "SLURM_JOB_ID");
+  if (auto claimed = claim_attempt(
+          plan->folder, "job " + (job_id.empty() ? plan->nonce : job_id) + " on " + context.host);
+      !claimed) {
+    return tl::unexpected(claimed.error());
   }
 
   Sentinel sentinel;

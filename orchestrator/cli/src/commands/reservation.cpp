@@ -5,6 +5,7 @@
 #include "../commands.hpp"
 #include "../granting.hpp"
 #include "../table.hpp"
+#include "qualify/plan/plan.hpp"
 
 namespace qualify::cli {
 
@@ -13,6 +14,7 @@ namespace {
 struct Options {
   std::string name;
   std::string gate;
+  std::string bundle;
   std::string file;
   bool json = false;
 };
@@ -72,6 +74,99 @@ Result<Exit> run_grant(Session& session, const Options& options) {
   return Exit::ok;
 }
 
+Result<scheduler::Snapshot> take_snapshot(scheduler::Scheduler& scheduler) {
+  scheduler::Snapshot snapshot;
+  const auto take = [](auto& target, auto&& result) -> Result<void> {
+    if (!result) return tl::unexpected(result.error());
+    target = std::move(*result);
+    return {};
+  };
+  auto taken = take(snapshot.now, scheduler.now());
+  if (taken) taken = take(snapshot.reservations, scheduler.reservations());
+  if (taken) taken = take(snapshot.nodes, scheduler.nodes());
+  if (taken) taken = take(snapshot.jobs, scheduler.jobs());
+  if (!taken) return tl::unexpected(taken.error());
+  return snapshot;
+}
+
+/// The whole preflight of `run`, with everything that stands against a start. Starts nothing.
+Result<Exit> run_check(Session& session, const Options& options) {
+  const auto gate = find_gate(session, options.file, options.gate);
+  if (!gate) return tl::unexpected(gate.error());
+  auto state = run::open_state_read_only(session.state_folder());
+  if (!state) return tl::unexpected(state.error());
+  const auto digest = store::resolve(state->bundles, options.bundle);
+  if (!digest) return tl::unexpected(digest.error());
+  const auto bundle = store::load(state->bundles, *digest);
+  if (!bundle) return tl::unexpected(bundle.error());
+  const auto scheduler = open_scheduler(session, options.name);
+  if (!scheduler) return tl::unexpected(scheduler.error());
+  const auto snapshot = take_snapshot(**scheduler);
+  if (!snapshot) return tl::unexpected(snapshot.error());
+  const auto granted = current_grant(*state, gate->name, options.name);
+  if (!granted) return tl::unexpected(granted.error());
+
+  std::vector<scheduler::Fault> faults;
+  scheduler::Grant grant;
+  if (*granted) {
+    grant = **granted;
+  } else {
+    const auto found = find_reservation(**scheduler, options.name);
+    if (!found) return tl::unexpected(found.error());
+    grant = {gate->name, (*scheduler)->kind(), *found, session.user, session.clock.now()};
+    faults.push_back({"not-granted", "the reservation is not granted to gate " + gate->name, true});
+  }
+  const auto plan = plan::expand(*gate, *bundle, grant);
+  if (!plan) return tl::unexpected(plan.error());
+  for (scheduler::Fault& fault :
+       scheduler::preflight(grant, plan::requirement(*plan), *snapshot, {})) {
+    faults.push_back(std::move(fault));
+  }
+  if (options.json) {
+    Json list = Json::array();
+    for (const scheduler::Fault& fault : faults) {
+      list.push_back(
+          {{"code", fault.code}, {"message", fault.message}, {"may_pass", fault.may_pass}});
+    }
+    session.print_json({{"reservation", options.name},
+                        {"gate", gate->name},
+                        {"controller_time", format_time(snapshot->now)},
+                        {"faults", std::move(list)}});
+  } else if (faults.empty()) {
+    session.out << "Reservation " << printable(options.name) << " is ready for gate " << gate->name
+                << ": nothing stands against a start.\n";
+  } else {
+    session.out << "Reservation " << printable(options.name) << " is not ready for gate "
+                << gate->name << ":\n";
+    for (const scheduler::Fault& fault : faults) {
+      session.out << "  - ";
+      print_wrapped(session.out, fault.message + (fault.may_pass ? " (may pass)" : ""), 4,
+                    session.width);
+    }
+  }
+  return faults.empty() ? Exit::ok : Exit::undecided;
+}
+
+Result<Exit> run_revoke(Session& session, const Options& options) {
+  auto state = run::open_state(session.state_folder());
+  if (!state) return tl::unexpected(state.error());
+  const auto count = revoke_grants(session, *state, options.gate, options.name);
+  if (!count) return tl::unexpected(count.error());
+  if (*count == 0) {
+    return fail(Errc::not_found,
+                "reservation '" + options.name + "' is not granted to gate '" + options.gate + "'");
+  }
+  if (options.json) {
+    session.print_json(
+        {{"reservation", options.name}, {"gate", options.gate}, {"revoked", *count}});
+    return Exit::ok;
+  }
+  session.out << "Revoked " << *count << (*count == 1 ? " grant" : " grants") << " of reservation "
+              << printable(options.name) << " to gate " << printable(options.gate)
+              << ". Nothing more starts there; what runs is not touched.\n";
+  return Exit::ok;
+}
+
 }  // namespace
 
 void add_reservation(CLI::App& app, Session& session) {
@@ -93,6 +188,26 @@ void add_reservation(CLI::App& app, Session& session) {
         ->type_name("FILE");
     command->add_flag("--json", options->json, "Print one JSON record");
     command->callback([&session, options] { session.finish(run_grant(session, *options)); });
+  }
+  {
+    auto options = std::make_shared<Options>();
+    CLI::App* command =
+        group->add_subcommand("check", "Say everything that stands against a start; start nothing");
+    command->add_option("NAME", options->name, "Reservation")->required();
+    command->add_option("--gate", options->gate, "Gate")->required();
+    command->add_option("-b,--bundle", options->bundle, "Digest, its beginning, or name")
+        ->required();
+    command->add_option("-f,--file", options->file, "File of gates (qualification.yaml)");
+    command->add_flag("--json", options->json, "Print one JSON record");
+    command->callback([&session, options] { session.finish(run_check(session, *options)); });
+  }
+  {
+    auto options = std::make_shared<Options>();
+    CLI::App* command = group->add_subcommand("revoke", "Take a grant back (signed)");
+    command->add_option("NAME", options->name, "Reservation")->required();
+    command->add_option("--gate", options->gate, "Gate")->required();
+    command->add_flag("--json", options->json, "Print one JSON record");
+    command->callback([&session, options] { session.finish(run_revoke(session, *options)); });
   }
 }
 
