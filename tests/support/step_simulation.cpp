@@ -150,4 +150,20 @@ double Tally::rate(int count) const {
   return experiments == 0 ? 0 : static_cast<double>(count) / experiments;
 }
 
+double chance_of(OverheadVerdict verdict, const DecisionPolicy& policy, double overhead,
+                 double deviation, double alpha, int k, int draws, std::mt19937_64& random) {
+  std::normal_distribution<double> normal(std::log1p(overhead), deviation);
+  // The quantile is the same for all draws: bounds are value -+ t * standard error.
+  const double t = Estimate{0, 1, static_cast<double>(k - 1)}.upper_bound(alpha);
+  std::vector<double> d(static_cast<std::size_t>(k));
+  int hits = 0;
+  for (int i = 0; i < draws; ++i) {
+    for (double& v : d) v = normal(random);
+    const Estimate e = paired_t(d).value();
+    const Interval bounds{e.value - t * e.standard_error, e.value + t * e.standard_error};
+    hits += decide(policy, bounds) == verdict ? 1 : 0;
+  }
+  return static_cast<double>(hits) / draws;
+}
+
 }  // namespace qualify::test

@@ -192,6 +192,11 @@ Judgement judge(const Gate& gate, const std::vector<RunEvidence>& runs) {
   return {};
 }
 
+bool wants_more(const Judgement& judgement) {
+  return judgement.verdict == Verdict::inconclusive && judgement.overhead &&
+         judgement.overhead->faults.empty() && judgement.overhead->next_look;
+}
+
 Json to_json(const Judgement& judgement) {
   Json json = {{"schema_version", 1},
                {"verdict", name_of(judgement.verdict)},

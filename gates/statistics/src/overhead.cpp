@@ -294,6 +294,7 @@ void judge_at_look(const OverheadRequest& request, OverheadAnalysis& analysis) {
 
 OverheadAnalysis analyse(const OverheadRequest& request) {
   OverheadAnalysis analysis;
+  analysis.policy = request.policy;
   if (auto ok = check_looks(request.looks, request.alpha); !ok) {
     analysis.faults.push_back({"bad-looks", ok.error().message});
   }

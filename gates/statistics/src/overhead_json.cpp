@@ -70,7 +70,8 @@ Json pair_json(const PairResult& pair) {
 }  // namespace
 
 Json to_json(const OverheadAnalysis& analysis) {
-  Json value{{"verdict", name_of(analysis.verdict)},
+  Json value{{"decision", analysis.policy.name},
+             {"verdict", name_of(analysis.verdict)},
              {"reasons", analysis.reasons},
              {"faults", faults_json(analysis.faults)},
              {"limits", analysis.limits},

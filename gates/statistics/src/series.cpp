@@ -33,11 +33,20 @@ Result<double> effective_sample_size(std::span<const double> values) {
     return tl::unexpected(ok.error());
   }
   const double n = static_cast<double>(values.size());
-  const auto rho = autocorrelation(values, values.size() / 2);
-  if (!rho) return n;
+  const double centre = mean(values).value();
+  // Lag by lag: the sequence ends after a few of them, and all n / 2 would cost O(n^2).
+  const auto covariance = [&](std::size_t lag) {
+    double sum = 0;
+    for (std::size_t i = 0; i + lag < values.size(); ++i) {
+      sum += (values[i] - centre) * (values[i + lag] - centre);
+    }
+    return sum;
+  };
+  const double variance = covariance(0);
+  if (!(variance > 0)) return n;
   double inflation = -1;
-  for (std::size_t lag = 0; lag + 1 < rho->size(); lag += 2) {
-    const double pair = (*rho)[lag] + (*rho)[lag + 1];
+  for (std::size_t lag = 0; lag + 1 <= values.size() / 2; lag += 2) {
+    const double pair = (covariance(lag) + covariance(lag + 1)) / variance;
     if (!(pair > 0)) break;
     inflation += 2 * pair;
   }

@@ -93,6 +93,20 @@ Json pairs_json(const std::vector<policy::PairJudgement>& pairs) {
   return list;
 }
 
+/// The number that is signed: estimate, interval and bounds as ratios of step times, and the checks
+/// beside it. The windows stay with the judgement.
+Json overhead_json(const policy::Judgement& judgement) {
+  if (!judgement.overhead) return nullptr;
+  const Json all = statistics::to_json(*judgement.overhead);
+  Json brief = Json::object();
+  for (const char* key :
+       {"ratio", "interval_95", "one_sided_bounds", "one_sided_alpha", "estimator", "period_ratio",
+        "placebo_ratio", "sign_flip_p", "goals", "stall_burden"}) {
+    brief[key] = all.at(key);
+  }
+  return brief;
+}
+
 /// What the test-result predicate calls tests: the pairs that were compared.
 struct Tests {
   Json passed = Json::array();
@@ -140,6 +154,7 @@ Result<Json> gate_statement(const GateResult& result) {
       {"scope", {{"recipe", name_of(result.recipe)}, {"topology", topology_json(result.topology)}}},
       {"scheduler", result.scheduler},
       {"evidence", runs_json(result.runs)},
+      {"overhead", overhead_json(judgement)},
       {"pairs", pairs_json(judgement.pairs)}};
 
   const bool warned = !tests.warned.empty();

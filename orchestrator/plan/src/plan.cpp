@@ -130,6 +130,22 @@ Result<Plan> expand(const policy::Gate& gate, const store::Bundle& bundle,
   return plan;
 }
 
+std::vector<std::size_t> stages(const policy::Gate& gate, const Plan& plan) {
+  std::vector<std::size_t> ends;
+  if (gate.kind == policy::GateKind::performance) {
+    for (const statistics::Look& look : policy::registered_looks(gate)) {
+      // Pairs stand in the order of their numbers, the placebo among those of the first look.
+      std::size_t end = 0;
+      for (std::size_t i = 0; i < plan.runs.size(); ++i) {
+        if (plan.runs[i].pair <= look.pairs) end = i + 1;
+      }
+      if (end > 0 && end < plan.runs.size()) ends.push_back(end);
+    }
+  }
+  ends.push_back(plan.runs.size());
+  return ends;
+}
+
 Json to_json(const Plan& plan) {
   Json runs = Json::array();
   for (const Run& run : plan.runs) {

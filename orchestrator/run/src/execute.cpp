@@ -404,9 +404,11 @@ Result<QualificationState> Recorder::state_of(const std::string& qualification) 
   return derive(*events);
 }
 
-Result<QualificationState> execute(const Context& context, const std::string& name) {
+Result<QualificationState> execute(const Context& context, const std::string& name,
+                                   std::size_t runs) {
   auto state = context.recorder.state_of(name);
   if (!state) return state;
+  if (state->runs.size() > runs) state->runs.resize(runs);
   for (const RunState& run : state->runs) {
     if (auto done = RunDriver(context, name, state->plan, run).drive(); !done) {
       return tl::unexpected(done.error());

@@ -32,8 +32,9 @@ struct Context {
   const store::Bundle& bundle;
 };
 
-/// Runs everything that the plan still lacks, in order; the only stage that retries.
-[[nodiscard]] Result<QualificationState> execute(const Context& context, const std::string& name);
+/// Runs what the first `runs` of the plan still lack, in order; the only stage that retries.
+[[nodiscard]] Result<QualificationState> execute(const Context& context, const std::string& name,
+                                                 std::size_t runs);
 
 /// Collects the evidence of every run that has none yet.
 [[nodiscard]] Result<QualificationState> collect_all(const Context& context,

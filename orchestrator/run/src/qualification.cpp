@@ -99,15 +99,19 @@ Result<Outcome> qualify_gate(State& state, const Request& request, const Ports& 
   const std::string name = started->name;
 
   const Context context{state, request, ports, recorder, *bundle};
-  auto executed = execute(context, name);
-  if (!executed) return tl::unexpected(executed.error());
+  Result<QualificationState> collected = std::move(started);
+  Result<policy::Judgement> judgement;
+  for (const std::size_t runs : plan::stages(request.gate, *plan)) {
+    auto executed = execute(context, name, runs);
+    if (!executed) return tl::unexpected(executed.error());
+    collected = collect_all(context, *executed);
+    if (!collected) return tl::unexpected(collected.error());
+    judgement = judge_recorded(state, *collected, request.gate);
+    if (!judgement) return tl::unexpected(judgement.error());
+    if (!policy::wants_more(*judgement)) break;
+  }
 
   // Beyond this point nothing executes.
-  auto collected = collect_all(context, *executed);
-  if (!collected) return tl::unexpected(collected.error());
-
-  auto judgement = judge_recorded(state, *collected, request.gate);
-  if (!judgement) return tl::unexpected(judgement.error());
   if (auto recorded = record_verdict(state, recorder, name, *judgement); !recorded) {
     return tl::unexpected(recorded.error());
   }

@@ -93,16 +93,26 @@ int main(int argc, char** argv) {
     }
   }
 
-  std::printf("\nPairs that decide (mean and noise as stated, one-sided 5%%):\n\n");
-  std::printf("| overhead \\ noise of a pair | 0.1%% | 0.2%% | 0.5%% | 1.0%% | 2.0%% |\n");
-  std::printf("|---|---|---|---|---|---|\n");
-  for (const double overhead : {0.0, 0.003, 0.005, 0.02, 0.03, 0.05, 0.06, 0.09, 0.12}) {
-    std::printf("| %.1f%% |", 100 * overhead);
+  std::printf("\nPairs for the right verdict with probability 0.8 (one look, 5%%):\n\n");
+  std::printf(
+      "| overhead \\ noise of a pair | verdict | 0.1%% | 0.2%% | 0.5%% | 1.0%% | 2.0%% |\n");
+  std::printf("|---|---|---|---|---|---|---|\n");
+  std::mt19937_64 random(1);
+  for (const double overhead : {0.0, 0.003, 0.005, 0.02, 0.03, 0.05, 0.06, 0.08, 0.09, 0.12}) {
+    const auto right = overhead < 0.01   ? statistics::OverheadVerdict::pass
+                       : overhead > 0.07 ? statistics::OverheadVerdict::fail
+                                         : statistics::OverheadVerdict::needs_decision;
+    std::printf("| %.1f%% | %s |", 100 * overhead, statistics::name_of(right));
     for (const double deviation : {0.001, 0.002, 0.005, 0.01, 0.02}) {
-      const auto k = statistics::pairs_to_decide(policy, std::log1p(overhead), deviation, 0.05, 4);
-      std::printf(k ? " %u |" : " > 200 |", k.value_or(0));
+      int k = 4;
+      while (k <= 100 && test::chance_of(right, policy, overhead, deviation, 0.05, k, experiments,
+                                         random) < 0.8) {
+        k += 2;
+      }
+      std::printf(k <= 100 ? " %d |" : " > 100 |", k);
     }
     std::printf("\n");
+    std::fflush(stdout);
   }
   return 0;
 }

@@ -111,6 +111,20 @@ TEST(GateStatement, APerformancePairSharesItsAllocationOnPurpose) {
   EXPECT_EQ(predicate.at("qualify").at("pairs")[0].at("step_time_ratio"), 1.004);
 }
 
+TEST(GateStatement, AnOverheadIsSignedWithItsBounds) {
+  GateResult result = passed();
+  EXPECT_TRUE(
+      gate_statement(result).value().at("predicate").at("qualify").at("overhead").is_null());
+  result.gate.kind = policy::GateKind::performance;
+  result.judgement.overhead.emplace();
+  result.judgement.overhead->estimate = statistics::Estimate{0.004, 0.001, 3};
+  result.judgement.overhead->interval = result.judgement.overhead->estimate->interval(0.95);
+  const Json own = gate_statement(result).value().at("predicate").at("qualify");
+  EXPECT_NEAR(own.at("overhead").at("ratio").get<double>(), 1.004, 1e-4);
+  EXPECT_LT(own.at("overhead").at("interval_95").at("low").get<double>(), 1.004);
+  EXPECT_TRUE(own.at("overhead").contains("one_sided_bounds"));
+}
+
 TEST(GateStatement, TheLedgerTakesIt) {
   const test::TempFolder folder;
   const test::FakeClock clock;

@@ -45,7 +45,7 @@ TEST(OverheadText, FitsEightyColumnsWhateverTheVerdict) {
       auto request = request_of(overhead);
       request.pairs.resize(pairs);
       const auto analysis = statistics::analyse(request);
-      const std::string text = overhead_text(request, analysis, 80);
+      const std::string text = overhead_text(analysis, 80);
       EXPECT_LE(longest_line(text), 80U) << text;
       EXPECT_NE(text.find(statistics::name_of(analysis.verdict)), std::string::npos);
     }
@@ -54,7 +54,7 @@ TEST(OverheadText, FitsEightyColumnsWhateverTheVerdict) {
 
 TEST(OverheadText, ShowsEveryPairAndWhatWasExcluded) {
   const auto request = request_of(0.03);
-  const std::string text = overhead_text(request, statistics::analyse(request), 80);
+  const std::string text = overhead_text(statistics::analyse(request), 80);
   for (const char* part : {"pair 1", "pair 4", "placebo", "AB", "BA", "warm-up 24 steps",
                            "checkpoint", "95% interval", "Hodges-Lehmann", "Fieller"}) {
     EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
@@ -64,7 +64,7 @@ TEST(OverheadText, ShowsEveryPairAndWhatWasExcluded) {
 TEST(OverheadText, ControlCharactersInNamesAreShownAsQuestionMarks) {
   auto request = request_of(0.03);
   request.pairs[0].name = "a\x1b[31mb";
-  const std::string text = overhead_text(request, statistics::analyse(request), 80);
+  const std::string text = overhead_text(statistics::analyse(request), 80);
   EXPECT_EQ(text.find('\x1b'), std::string::npos);
 }
 

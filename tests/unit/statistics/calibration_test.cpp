@@ -3,6 +3,8 @@
 // tests/bench/calibration.
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "support/step_simulation.hpp"
 
 namespace qualify::statistics {
@@ -36,6 +38,37 @@ TEST(Calibration, RealWindowsAgainstThemselvesAreNeverABlocker) {
     EXPECT_EQ(t.needs_decision, 0) << name;
     EXPECT_GE(t.coverage(), 0.93) << name;
     EXPECT_GE(t.rate(t.pass), 0.40) << name;
+  }
+}
+
+TEST(Calibration, RealWindowsPassAtTheRateThatTheirNoisePredicts) {
+  // The noise of real pairs has long tails, so what is expected comes from drawing fours from all
+  // of them, not from a normal law.
+  for (const char* name : kSeries) {
+    const auto values = test::real_step_times(name, 20);
+    test::Scenario s;
+    s.steps = 30;
+    std::mt19937_64 random(8);
+    std::vector<double> pool;
+    int judged = 0;
+    int passed = 0;
+    for (int i = 0; i < 300; ++i) {
+      const auto a = analyse(test::real_windows(values, s, random, change()));
+      if (!a.faults.empty()) continue;
+      ++judged;
+      passed += a.verdict == OverheadVerdict::pass ? 1 : 0;
+      for (const auto& pair : a.pairs) pool.push_back(*pair.log_ratio);
+    }
+    std::uniform_int_distribution<std::size_t> any(0, pool.size() - 1);
+    constexpr int draws = 4000;
+    int expected = 0;
+    for (int i = 0; i < draws; ++i) {
+      std::vector<double> d;
+      for (int k = 0; k < 4; ++k) d.push_back(pool[any(random)]);
+      expected += paired_t(d).value().upper_bound(0.05) < std::log(1.01) ? 1 : 0;
+    }
+    EXPECT_NEAR(static_cast<double>(passed) / judged, static_cast<double>(expected) / draws, 0.08)
+        << name;
   }
 }
 

@@ -7,6 +7,7 @@
 #include "../granting.hpp"
 #include "../signals.hpp"
 #include "../table.hpp"
+#include "qualify/report/overhead.hpp"
 #include "qualify/run/qualification.hpp"
 
 namespace qualify::cli {
@@ -45,31 +46,34 @@ void show_event(Session& session, const journal::Event& event) {
   session.err << format_time(event.time).substr(11, 8) << "  " << printable(line) << '\n';
 }
 
-void print_outcome(Session& session, const run::Outcome& outcome) {
-  const policy::Judgement& judgement = outcome.judgement;
-  session.out << outcome.state.name << ": " << policy::name_of(judgement.verdict);
-  if (judgement.level) session.out << " at " << exactness::name_of(*judgement.level);
-  session.out << '\n';
-  for (const std::string& reason : judgement.reasons) {
-    session.out << "  - ";
-    print_wrapped(session.out, reason, 4, session.width);
-  }
-  for (const policy::PairJudgement& pair : judgement.pairs) {
-    if (pair.step_time_ratio) {
-      session.out << fmt::format("  - {} / {}: step-time ratio {:.4f}\n", pair.run_a, pair.run_b,
-                                 *pair.step_time_ratio);
-    }
-  }
-  for (const std::string& limit : judgement.limits) {
-    session.out << "  limit: ";
-    print_wrapped(session.out, limit, 9, session.width);
-  }
+void print_certificate(Session& session, const run::Outcome& outcome) {
   if (!outcome.certificate.empty()) {
     session.out << "  certificate " << outcome.certificate << '\n';
   } else if (!outcome.no_certificate.empty()) {
     session.out << "  no certificate: ";
     print_wrapped(session.out, outcome.no_certificate, 4, session.width);
   }
+}
+
+void print_outcome(Session& session, const run::Outcome& outcome) {
+  const policy::Judgement& judgement = outcome.judgement;
+  session.out << outcome.state.name << ": " << policy::name_of(judgement.verdict);
+  if (judgement.level) session.out << " at " << exactness::name_of(*judgement.level);
+  session.out << '\n';
+  if (judgement.overhead) {
+    session.out << '\n' << report::overhead_text(*judgement.overhead, session.width);
+    print_certificate(session, outcome);
+    return;
+  }
+  for (const std::string& reason : judgement.reasons) {
+    session.out << "  - ";
+    print_wrapped(session.out, reason, 4, session.width);
+  }
+  for (const std::string& limit : judgement.limits) {
+    session.out << "  limit: ";
+    print_wrapped(session.out, limit, 9, session.width);
+  }
+  print_certificate(session, outcome);
 }
 
 /// Where the logs of runs that did not complete lie.

@@ -8,7 +8,6 @@
 namespace qualify::report {
 
 using statistics::OverheadAnalysis;
-using statistics::OverheadRequest;
 using statistics::PairResult;
 
 namespace {
@@ -140,17 +139,16 @@ void pair_rows(Page& page, const std::vector<PairResult>& pairs) {
 
 }  // namespace
 
-std::string overhead_text(const OverheadRequest& request, const OverheadAnalysis& analysis,
-                          int width) {
+std::string overhead_text(const OverheadAnalysis& analysis, int width) {
   Page page(width);
   page.item("Verdict", name_of(analysis.verdict));
   for (const std::string& reason : analysis.reasons) page.item("", reason);
   if (analysis.estimate && analysis.interval) {
     page.item("Overhead", estimate_line(analysis));
   }
-  std::string policy = fmt::format("{}: pass below {}, fail above {}", request.policy.name,
-                                   percent(std::log(request.policy.pass_below)),
-                                   percent(std::log(request.policy.fail_above)));
+  std::string policy = fmt::format("{}: pass below {}, fail above {}", analysis.policy.name,
+                                   percent(std::log(analysis.policy.pass_below)),
+                                   percent(std::log(analysis.policy.fail_above)));
   page.item("Policy", policy);
   if (!analysis.goals.empty()) page.item("Goals", goals_line(analysis));
   if (analysis.estimate) page.item("Method", method_line(analysis));

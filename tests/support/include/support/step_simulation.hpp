@@ -60,4 +60,11 @@ struct Tally {
   [[nodiscard]] double rate(int count) const;
 };
 
+/// Share of `verdict` when k log ratios are normal around ln(1 + overhead) with standard deviation
+/// `deviation` and the paired t bounds have one-sided error `alpha`; by simulation.
+[[nodiscard]] double chance_of(statistics::OverheadVerdict verdict,
+                               const statistics::DecisionPolicy& policy, double overhead,
+                               double deviation, double alpha, int k, int draws,
+                               std::mt19937_64& random);
+
 }  // namespace qualify::test

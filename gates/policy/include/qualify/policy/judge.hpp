@@ -61,6 +61,10 @@ struct Judgement {
 /// Pure: the same evidence and gate give the same judgement on any machine.
 [[nodiscard]] Judgement judge(const Gate& gate, const std::vector<RunEvidence>& runs);
 
+/// True when a further registered look could decide what is open: inconclusive for want of pairs.
+/// A fault in the data is not cured by more of them.
+[[nodiscard]] bool wants_more(const Judgement& judgement);
+
 [[nodiscard]] Json to_json(const Judgement& judgement);
 
 }  // namespace qualify::policy

@@ -78,6 +78,7 @@ struct PairResult {
 };
 
 struct OverheadAnalysis {
+  DecisionPolicy policy;
   OverheadVerdict verdict = OverheadVerdict::inconclusive;
   std::vector<std::string> reasons;  ///< most important first, never empty
   std::vector<Fault> faults;         ///< over all pairs; any of them makes it inconclusive

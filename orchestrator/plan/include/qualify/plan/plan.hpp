@@ -46,6 +46,11 @@ struct Plan {
 [[nodiscard]] Result<Plan> expand(const policy::Gate& gate, const store::Bundle& bundle,
                                   const scheduler::Grant& grant);
 
+/// After how many runs the judge is asked: at each registered look of a performance gate that the
+/// plan reaches, and at the end. Ascending; the last is the number of runs. Looks that stop early
+/// leave the rest of the plan undone.
+[[nodiscard]] std::vector<std::size_t> stages(const policy::Gate& gate, const Plan& plan);
+
 [[nodiscard]] Json to_json(const Plan& plan);
 /// Errors: integrity.
 [[nodiscard]] Result<Plan> plan_from_json(const Json& json);
