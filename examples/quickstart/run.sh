@@ -122,7 +122,8 @@ expect 1 run nondeterministic --bundle "$bundle"
 
 step "What determinism costs: four AB/BA pairs and a placebo, measured here and now"
 expect "0 1 3" run overhead --bundle "$bundle" # whatever this machine gives, with its bounds
-runs=$(ls -td .qualify/runs/overhead-* | sed -n 1p)
+# A fresh work folder has had no other qualification of this gate.
+runs=.qualify/runs/overhead-1
 "$qualify" perf --det "$runs"/pair-?-det/attempt-1/output \
   --nondet "$runs"/pair-?-nondet/attempt-1/output \
   --placebo "$runs"/placebo-1-{first,second}/attempt-1/output \

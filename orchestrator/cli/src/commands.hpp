@@ -27,8 +27,8 @@ void add_job(CLI::App& app, Session& session);
 
 /// Every command, in the order of `qualify --help`.
 inline const std::vector<AddCommand> kCommands = {
-    add_init, add_doctor, add_bundle,  add_reservation, add_plan,
-    add_run,  add_status, add_compare, add_perf, add_cert, add_job,
+    add_init,   add_doctor,  add_bundle, add_reservation, add_plan, add_run,
+    add_status, add_compare, add_perf,   add_cert,        add_job,
 };
 
 }  // namespace qualify::cli

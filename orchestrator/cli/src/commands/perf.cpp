@@ -200,13 +200,18 @@ void add_perf(CLI::App& app, Session& session) {
   command->add_option("--placebo", options->placebo, "Pairs of runs of one arm, two by two")
       ->type_name("FILE");
   command->add_option("--order", options->orders, "What ran first in each pair: AB,BA,AB,BA")
+      ->type_name("ORDER")
       ->delimiter(',')
       ->check(CLI::IsMember({"AB", "BA"}));
   command->add_option("--policy", gate.decision, "change-overhead or mode-overhead")
+      ->type_name("POLICY")
       ->check(CLI::IsMember({"change-overhead", "mode-overhead"}))
       ->capture_default_str();
-  command->add_option("--metric", gate.metric, "Seconds a step")->capture_default_str();
-  command->add_option("--format", options->format, "Reader (default: told by content)");
+  command->add_option("--metric", gate.metric, "Seconds a step")
+      ->type_name("METRIC")
+      ->capture_default_str();
+  command->add_option("--format", options->format, "Reader (default: told by content)")
+      ->type_name("FORMAT");
   const auto steps = [&](const char* name, std::int64_t& value, const char* help) {
     return command->add_option(name, value, help)
         ->check(CLI::NonNegativeNumber)
@@ -219,15 +224,19 @@ void add_perf(CLI::App& app, Session& session) {
       steps("--warmup-steps", exclude.warmup_steps, "Then: warm-up"),
       steps("--evaluation-every", exclude.evaluation.every, "Evaluation interval, 0 = none"),
       steps("--checkpoint-every", exclude.checkpoint.every, "Checkpoint interval, 0 = none"),
-      command->add_option("--profiler", options->profiler, "Profiled steps, FIRST-LAST"),
-      command->add_option("--restart", exclude.restarts, "First steps after a restart"),
+      command->add_option("--profiler", options->profiler, "Profiled steps, FIRST-LAST")
+          ->type_name("RANGE"),
+      command->add_option("--restart", exclude.restarts, "First steps after a restart")
+          ->type_name("STEP"),
   };
   CLI::Option* named =
-      command->add_option("--gate", options->gate, "Criteria of this gate in place of options");
+      command->add_option("--gate", options->gate, "Criteria of this gate in place of options")
+          ->type_name("GATE");
   for (CLI::Option* option : criteria) named->excludes(option);
   named->excludes(command->get_option("--policy"));
   named->excludes(command->get_option("--metric"));
   command->add_option("-f,--file", options->gate_file, "Where the gate is declared")
+      ->type_name("FILE")
       ->capture_default_str()
       ->needs(named);
   command->add_option("--plot", options->plot, "Write a picture of it")->type_name("SVG");
