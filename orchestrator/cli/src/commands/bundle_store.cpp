@@ -244,9 +244,12 @@ void add_bundle_store(CLI::App& group, Session& session) {
     const auto [command, options] =
         add("gc", "Find, and with --delete remove, what nothing names any more", run_gc, true);
     command->add_flag("--delete", options->remove, "Remove it; without this nothing is changed");
-    command->add_option("--grace", options->grace, "Leave alone what is younger (default 1d)");
-    command->add_option("--drop", options->drop,
-                        "Take this bundle out too; refused when a run or record names it");
+    command->add_option("--grace", options->grace, "Leave alone what is younger (default 1d)")
+        ->type_name("DURATION");
+    command
+        ->add_option("--drop", options->drop,
+                     "Take this bundle out too; refused when a run or record names it")
+        ->type_name("BUNDLE");
   }
 }
 

@@ -194,10 +194,12 @@ void add_reservation(CLI::App& app, Session& session) {
     CLI::App* command =
         group->add_subcommand("check", "Say everything that stands against a start; start nothing");
     command->add_option("NAME", options->name, "Reservation")->required();
-    command->add_option("--gate", options->gate, "Gate")->required();
+    command->add_option("--gate", options->gate, "Gate")->type_name("GATE")->required();
     command->add_option("-b,--bundle", options->bundle, "Digest, its beginning, or name")
+        ->type_name("BUNDLE")
         ->required();
-    command->add_option("-f,--file", options->file, "File of gates (qualification.yaml)");
+    command->add_option("-f,--file", options->file, "File of gates (qualification.yaml)")
+        ->type_name("FILE");
     command->add_flag("--json", options->json, "Print one JSON record");
     command->callback([&session, options] { session.finish(run_check(session, *options)); });
   }
@@ -205,7 +207,7 @@ void add_reservation(CLI::App& app, Session& session) {
     auto options = std::make_shared<Options>();
     CLI::App* command = group->add_subcommand("revoke", "Take a grant back (signed)");
     command->add_option("NAME", options->name, "Reservation")->required();
-    command->add_option("--gate", options->gate, "Gate")->required();
+    command->add_option("--gate", options->gate, "Gate")->type_name("GATE")->required();
     command->add_flag("--json", options->json, "Print one JSON record");
     command->callback([&session, options] { session.finish(run_revoke(session, *options)); });
   }
