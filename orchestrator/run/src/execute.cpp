@@ -32,6 +32,8 @@ constexpr Duration kReservationPoll = std::chrono::seconds(10);
 /// How long a scheduler that does not answer is waited for, before the run is left to `resume`.
 constexpr Duration kPatience = std::chrono::minutes(30);
 
+constexpr const char* kGoOn = "go on with the same 'qualify run' command";
+
 /// 128 random bits: two jobs of one attempt must be told from two attempts for ever.
 std::string make_nonce() {
   std::array<std::uint8_t, 16> bytes{};
@@ -42,7 +44,7 @@ std::string make_nonce() {
 Unexpected interrupted(const std::string& name, bool cancelled) {
   return fail(Errc::interrupted,
               cancelled ? "stopped; the live job was cancelled" : "detached; the live job goes on",
-              name, "go on with the same 'qualify run' command");
+              name, kGoOn);
 }
 
 fs::path attempt_folder(const Context& context, const std::string& name, const std::string& run,
@@ -61,6 +63,10 @@ class RunDriver {
     for (;;) {
       if (run_.attempts.empty() || run_.attempts.back().ended) {
         if (!wants_attempt()) return {};
+        if (context_.ports.stop() != Stop::none) {
+          return fail(Errc::interrupted, "stopped before run '" + run_.run.id + "'; no job is live",
+                      name_, kGoOn);
+        }
         if (auto allowed = preflight(); !allowed) return allowed;
         if (auto made = intend(); !made) return made;
       }
@@ -237,7 +243,10 @@ class RunDriver {
       return ended(nullptr, {false, "the job ran, but the scheduler does not know it any more",
                              FailureClass::disagreement});
     }
-    return ended(nullptr, {false, "no job came of the submission", FailureClass::cancelled});
+    // Left by an earlier process it costs nothing; not answered to this one, it counts.
+    return ended(nullptr, {false, "no job came of the submission",
+                           patience > Duration::zero() ? FailureClass::infrastructure
+                                                       : FailureClass::cancelled});
   }
 
   Result<void> submitted(const std::string& job_id, const std::vector<std::string>& warnings) {
@@ -282,7 +291,15 @@ class RunDriver {
         }
         if (is_terminal(job->state) || job->state == JobState::unknown) {
           if (auto noted = end_with(*job); !noted) return noted;
-          return cancelling ? Result<void>(interrupted(name_, true)) : Result<void>();
+          if (cancelling) return interrupted(name_, true);
+          // Whoever cancelled it meant it: only a person's next command starts it again.
+          if (run_.attempts.back().failure_class == FailureClass::cancelled) {
+            return fail(Errc::interrupted,
+                        "run '" + run_.run.id + "': " + run_.attempts.back().failure +
+                            ", and not by this qualify",
+                        name_, kGoOn);
+          }
+          return {};
         }
       }
       context_.ports.clock.sleep_for(pause);

@@ -78,6 +78,39 @@ certify::GateResult gate_result(const Request& request, const store::Bundle& bun
   return result;
 }
 
+/// The verdict, and the certificate that a pass earns: in the journal and the log together, or
+/// neither, so that no crash leaves a finished gate without what it earned.
+Result<void> conclude(const Context& context, const QualificationState& done, Outcome& outcome) {
+  std::optional<Json> statement;
+  if (outcome.judgement.verdict == policy::Verdict::pass) {
+    const auto description = context.ports.scheduler.describe();
+    auto built = certify::gate_statement(
+        gate_result(context.request, context.bundle, done, outcome.judgement,
+                    description ? *description : context.ports.scheduler.kind()));
+    if (built) {
+      statement = std::move(*built);
+    } else if (built.error().code == Errc::refused) {
+      outcome.no_certificate = built.error().message;
+    } else {
+      return tl::unexpected(built.error());
+    }
+  }
+  return context.state.database.transaction([&]() -> Result<void> {
+    if (auto recorded =
+            record_verdict(context.state, context.recorder, done.name, outcome.judgement);
+        !recorded || !statement) {
+      return recorded;
+    }
+    ledger::Ledger ledger(context.state.database);
+    const auto record = ledger.append(context.ports.signer, ledger::RecordKind::certificate,
+                                      context.request.gate.name, context.bundle.digest,
+                                      context.ports.clock.now(), *statement);
+    if (!record) return tl::unexpected(record.error());
+    outcome.certificate = record->id;
+    return context.recorder.append(done.name, {}, 0, event::kCertificate, {{"id", record->id}});
+  });
+}
+
 }  // namespace
 
 Result<Outcome> qualify_gate(State& state, const Request& request, const Ports& ports) {
@@ -112,32 +145,9 @@ Result<Outcome> qualify_gate(State& state, const Request& request, const Ports& 
   }
 
   // Beyond this point nothing executes.
-  if (auto recorded = record_verdict(state, recorder, name, *judgement); !recorded) {
-    return tl::unexpected(recorded.error());
-  }
-
   Outcome outcome{{}, std::move(*judgement), {}, {}};
-  if (outcome.judgement.verdict == policy::Verdict::pass) {
-    auto description = ports.scheduler.describe();
-    const auto statement =
-        certify::gate_statement(gate_result(request, *bundle, *collected, outcome.judgement,
-                                            description ? *description : ports.scheduler.kind()));
-    if (statement) {
-      ledger::Ledger ledger(state.database);
-      const auto record =
-          ledger.append(ports.signer, ledger::RecordKind::certificate, request.gate.name,
-                        bundle->digest, ports.clock.now(), *statement);
-      if (!record) return tl::unexpected(record.error());
-      outcome.certificate = record->id;
-      if (auto noted = recorder.append(name, {}, 0, event::kCertificate, {{"id", record->id}});
-          !noted) {
-        return tl::unexpected(noted.error());
-      }
-    } else if (statement.error().code == Errc::refused) {
-      outcome.no_certificate = statement.error().message;
-    } else {
-      return tl::unexpected(statement.error());
-    }
+  if (auto concluded = conclude(context, *collected, outcome); !concluded) {
+    return tl::unexpected(concluded.error());
   }
   auto final_state = recorder.state_of(name);
   if (!final_state) return tl::unexpected(final_state.error());
