@@ -1,0 +1,177 @@
+#include <gmock/gmock.h>
+
+#include <bit>
+#include <limits>
+
+#include "qualify/policy/judge.hpp"
+
+namespace qualify::policy {
+namespace {
+
+using evidence::Precision;
+using ::testing::Contains;
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
+
+constexpr std::int64_t kSteps = 5;
+
+/// Two complete, equal runs in two allocations.
+class Repeatability : public ::testing::Test {
+ protected:
+  Repeatability() {
+    gate.name = "repeat";
+    gate.arm = "det";
+    gate.required_metrics = {"lm loss"};
+    gate.steps = kSteps;
+    for (const char* name : {"a", "b"}) {
+      RunEvidence run;
+      run.run = name;
+      run.arm = "det";
+      run.allocation = std::string("job-") + name;
+      run.complete = true;
+      run.metrics.wall_clock_marks = std::string("json-lines:") + name;
+      runs.push_back(run);
+      for (std::int64_t step = 1; step <= kSteps; ++step) {
+        set(runs.size() - 1, "lm loss", step, 10.0F / static_cast<float>(step));
+      }
+    }
+  }
+  void set(std::size_t run, const std::string& metric, std::int64_t step, float value) {
+    evidence::Series& series = runs[run].metrics.series[metric];
+    series.name = metric;
+    series.values[step] = {std::bit_cast<std::uint32_t>(value), Precision::float32_bits, 0, ""};
+  }
+  void print(const std::string& metric, double value, const std::string& text) {
+    for (RunEvidence& run : runs) {
+      evidence::Series& series = run.metrics.series[metric];
+      series.name = metric;
+      for (std::int64_t step = 1; step <= kSteps; ++step) {
+        series.values[step] = {std::bit_cast<std::uint64_t>(value), Precision::printed, 2, text};
+      }
+    }
+  }
+  Judgement judged() const { return judge(gate, runs); }
+  std::string first_reason() const { return judged().reasons.at(0); }
+
+  Gate gate;
+  std::vector<RunEvidence> runs;
+};
+
+TEST_F(Repeatability, EqualBitsPassAtE1AndSayWhatThatIsNot) {
+  const auto judgement = judged();
+  EXPECT_EQ(judgement.verdict, Verdict::pass) << judgement.reasons.front();
+  EXPECT_EQ(judgement.level, exactness::Level::e1);
+  EXPECT_THAT(judgement.limits, Contains(HasSubstr("E1")));
+}
+
+TEST_F(Repeatability, OneUlpFailsAndNamesIterationAndMetric) {
+  set(1, "lm loss", 3, std::nextafter(10.0F / 3.0F, 0.0F));
+  EXPECT_EQ(judged().verdict, Verdict::fail);
+  EXPECT_THAT(first_reason(), HasSubstr("lm loss first differs at iteration 3"));
+}
+
+TEST_F(Repeatability, ADifferenceInAMetricThatNobodyAskedForFailsToo) {
+  for (std::int64_t step = 1; step <= kSteps; ++step) {
+    set(0, "num-zeros", step, 1.0F);
+    set(1, "num-zeros", step, step == 2 ? 2.0F : 1.0F);
+  }
+  EXPECT_EQ(judged().verdict, Verdict::fail);
+  EXPECT_THAT(first_reason(), HasSubstr("num-zeros first differs at iteration 2"));
+}
+
+TEST_F(Repeatability, APrintedMetricThatNobodyAskedForLimitsThePass) {
+  print("loss-scale", 1.0, "1.0");
+  const auto judgement = judged();
+  EXPECT_EQ(judgement.verdict, Verdict::pass) << judgement.reasons.front();
+  EXPECT_THAT(judgement.limits, Contains(HasSubstr("loss-scale was not proven equal")));
+}
+
+TEST_F(Repeatability, APrintedMetricThatIsAskedForProvesNothing) {
+  print("loss-scale", 1.0, "1.0");
+  gate.required_metrics.emplace_back("loss-scale");
+  EXPECT_EQ(judged().verdict, Verdict::inconclusive);
+  EXPECT_THAT(first_reason(), HasSubstr("printed"));
+}
+
+TEST_F(Repeatability, AStrongerLevelThanTheEvidenceIsInconclusive) {
+  gate.level = exactness::Level::e4;
+  EXPECT_EQ(judged().verdict, Verdict::inconclusive);
+  EXPECT_THAT(first_reason(), HasSubstr("the gate asks for E4"));
+}
+
+TEST_F(Repeatability, EqualNanIsAWorkloadThatWentWrongAndNoPass) {
+  for (const std::size_t run : {0U, 1U}) {
+    set(run, "lm loss", 4, std::numeric_limits<float>::quiet_NaN());
+  }
+  EXPECT_EQ(judged().verdict, Verdict::inconclusive);
+  EXPECT_THAT(first_reason(), HasSubstr("lm loss is not finite at iteration 4"));
+}
+
+TEST_F(Repeatability, NanOnOneSideIsADifference) {
+  set(1, "lm loss", 4, std::numeric_limits<float>::quiet_NaN());
+  EXPECT_EQ(judged().verdict, Verdict::fail);
+}
+
+TEST_F(Repeatability, AMissingStepIsInconclusiveEvenIfBothMissIt) {
+  for (RunEvidence& run : runs) run.metrics.series["lm loss"].values.erase(5);
+  EXPECT_EQ(judged().verdict, Verdict::inconclusive);
+  EXPECT_THAT(first_reason(), HasSubstr("missing at iteration 5 of 5"));
+}
+
+TEST_F(Repeatability, AMissingMetricIsInconclusive) {
+  gate.required_metrics.emplace_back("grad-norm");
+  EXPECT_EQ(judged().verdict, Verdict::inconclusive);
+  EXPECT_THAT(first_reason(), HasSubstr("no metric 'grad-norm'"));
+}
+
+TEST_F(Repeatability, ARunThatDidNotCompleteIsInconclusiveHoweverEqual) {
+  runs[1].complete = false;
+  runs[1].failure = "killed by signal 9 (Killed)";
+  EXPECT_EQ(judged().verdict, Verdict::inconclusive);
+  EXPECT_THAT(first_reason(), HasSubstr("run b did not complete: killed by signal 9"));
+}
+
+TEST_F(Repeatability, ADifferenceInWhatAnIncompleteRunLeftIsStillDefinitive) {
+  runs[1].complete = false;
+  runs[1].failure = "exit code 3";
+  set(1, "lm loss", 2, 1.0F);
+  const auto judgement = judged();
+  EXPECT_EQ(judgement.verdict, Verdict::fail);
+  EXPECT_THAT(judgement.reasons, Contains(HasSubstr("did not complete")));
+}
+
+TEST_F(Repeatability, ADamagedSourceIsInconclusive) {
+  evidence::ReadFault fault;
+  fault.code = "truncated";
+  fault.message = "the file ends in the middle of a record";
+  runs[0].metrics.faults.push_back(fault);
+  EXPECT_EQ(judged().verdict, Verdict::inconclusive);
+  EXPECT_THAT(first_reason(), HasSubstr("middle of a record"));
+}
+
+TEST_F(Repeatability, OneRunFiledTwiceIsNoPair) {
+  runs[1].metrics.wall_clock_marks = runs[0].metrics.wall_clock_marks;
+  EXPECT_EQ(judged().verdict, Verdict::inconclusive);
+  EXPECT_THAT(first_reason(), HasSubstr("filed twice"));
+}
+
+TEST_F(Repeatability, ASharedAllocationIsRefusedWhereSeparateOnesAreAskedFor) {
+  runs[1].allocation = runs[0].allocation;
+  EXPECT_EQ(judged().verdict, Verdict::inconclusive);
+  EXPECT_THAT(first_reason(), HasSubstr("shared an allocation"));
+  gate.allocation = Allocation::same;
+  const auto judgement = judged();
+  EXPECT_EQ(judgement.verdict, Verdict::pass);
+  EXPECT_THAT(judgement.limits, Contains(HasSubstr("same allocation")));
+}
+
+TEST_F(Repeatability, TooFewRunsAreInconclusive) {
+  gate.runs = 3;
+  EXPECT_EQ(judged().verdict, Verdict::inconclusive);
+  EXPECT_THAT(first_reason(), HasSubstr("2 of 3 runs"));
+  EXPECT_EQ(judge(gate, {}).verdict, Verdict::inconclusive);
+  EXPECT_THAT(judge(gate, {}).reasons, ::testing::Not(SizeIs(0)));
+}
+
+}  // namespace
+}  // namespace qualify::policy
