@@ -25,28 +25,6 @@ Enum from_name(const Enum (&all)[N], const std::string& name) {
   throw std::invalid_argument("unknown value '" + name + "'");
 }
 
-Json topology_json(const spec::Topology& topology) {
-  return {{"nodes", topology.nodes},
-          {"gpus_per_node", topology.gpus_per_node},
-          {"tensor_parallel", topology.tensor_parallel},
-          {"pipeline_parallel", topology.pipeline_parallel},
-          {"expert_parallel", topology.expert_parallel},
-          {"context_parallel", topology.context_parallel},
-          {"data_parallel", topology.data_parallel}};
-}
-
-spec::Topology read_topology(const Json& json) {
-  spec::Topology topology;
-  json.at("nodes").get_to(topology.nodes);
-  json.at("gpus_per_node").get_to(topology.gpus_per_node);
-  json.at("tensor_parallel").get_to(topology.tensor_parallel);
-  json.at("pipeline_parallel").get_to(topology.pipeline_parallel);
-  json.at("expert_parallel").get_to(topology.expert_parallel);
-  json.at("context_parallel").get_to(topology.context_parallel);
-  json.at("data_parallel").get_to(topology.data_parallel);
-  return topology;
-}
-
 Json container_json(const SealedContainer& container) {
   Json json{{"kind", spec::name_of(container.kind)}};
   if (container.content.size > 0) json["content"] = descriptor_json(container.content);
@@ -91,7 +69,7 @@ Bundle read_members(const Json& json) {
     if (item.contains("manifest")) data.manifest = descriptor_or_throw(item.at("manifest"));
     bundle.data.push_back(std::move(data));
   }
-  bundle.topology = read_topology(json.at("topology"));
+  bundle.topology = spec::topology_from_json(json.at("topology")).value();
   for (const Json& seed : json.at("seeds")) {
     bundle.seeds.push_back(std::stoll(seed.get<std::string>()));
   }
@@ -178,7 +156,7 @@ Json to_json(const Bundle& bundle) {
       {"required_environment", Json(bundle.required_environment)},
       {"arms", std::move(arms)},
       {"data", std::move(data)},
-      {"topology", topology_json(bundle.topology)},
+      {"topology", to_json(bundle.topology)},
       {"seeds", std::move(seeds)},
       {"launch", {{"tasks_per_node", bundle.launch.tasks_per_node}, {"argv", bundle.launch.argv}}},
       {"outputs", std::move(outputs)}};

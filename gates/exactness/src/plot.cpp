@@ -6,6 +6,8 @@
 #include <cmath>
 #include <limits>
 
+#include "qualify/base/text.hpp"
+
 namespace qualify::exactness {
 
 namespace {
@@ -24,29 +26,6 @@ constexpr double kBottom = 540;
 constexpr std::size_t kMarks = 1000;  ///< stretches; two marks each
 constexpr const char* kColourA = "#1f77b4";
 constexpr const char* kColourB = "#d62728";
-
-std::string escaped(const std::string& text) {
-  std::string out;
-  for (const char c : text) {
-    switch (c) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      default:
-        out += static_cast<unsigned char>(c) < 0x20 ? '?' : c;
-    }
-  }
-  return out;
-}
 
 /// Lowest and highest of each stretch, in order.
 std::vector<Point> thinned(const std::vector<Point>& points) {
@@ -100,7 +79,7 @@ class Picture {
     svg_ += fmt::format(
         "<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"{}\" fill=\"{}\" "
         "font-size=\"{}\">{}</text>\n",
-        x, y, anchor, colour, size, escaped(what));
+        x, y, anchor, colour, size, escape_xml(what));
   }
   void line(double x1, double y1, double x2, double y2, const char* colour) {
     svg_ += fmt::format(

@@ -55,16 +55,6 @@ Result<void> must_be_certifiable(const GateResult& result) {
   return {};
 }
 
-Json topology_json(const spec::Topology& topology) {
-  return {{"nodes", topology.nodes},
-          {"gpus_per_node", topology.gpus_per_node},
-          {"tensor_parallel", topology.tensor_parallel},
-          {"pipeline_parallel", topology.pipeline_parallel},
-          {"expert_parallel", topology.expert_parallel},
-          {"context_parallel", topology.context_parallel},
-          {"data_parallel", topology.data_parallel}};
-}
-
 Json runs_json(const std::vector<RunCitation>& runs) {
   Json list = Json::array();
   for (const RunCitation& run : runs) {
@@ -151,7 +141,7 @@ Result<Json> gate_statement(const GateResult& result) {
       {"reasons", judgement.reasons},
       {"level", judgement.level ? Json(name_of(*judgement.level)) : Json(nullptr)},
       {"limits", judgement.limits},
-      {"scope", {{"recipe", name_of(result.recipe)}, {"topology", topology_json(result.topology)}}},
+      {"scope", {{"recipe", name_of(result.recipe)}, {"topology", to_json(result.topology)}}},
       {"scheduler", result.scheduler},
       {"evidence", runs_json(result.runs)},
       {"overhead", overhead_json(judgement)},

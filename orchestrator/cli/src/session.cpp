@@ -4,6 +4,7 @@
 
 #include "qualify/scheduler/local.hpp"
 #include "qualify/scheduler/module.hpp"
+#include "table.hpp"
 
 namespace qualify::cli {
 
@@ -53,6 +54,29 @@ void Session::finish(const Result<Exit>& result) {
   }
   err << "qualify: " << result.error().describe() << '\n';
   exit = exit_for(result.error().code);
+}
+
+Exit Session::report(Json record, const std::vector<Error>& faults, bool json,
+                     const std::string& name, const std::string& whole) {
+  if (json) {
+    Json list = Json::array();
+    for (const Error& fault : faults) {
+      list.push_back(
+          {{"code", name_of(fault.code)}, {"message", fault.message}, {"context", fault.context}});
+    }
+    record["ok"] = faults.empty();
+    record["faults"] = std::move(list);
+    print_json(std::move(record));
+  } else if (faults.empty()) {
+    out << "ok " << name << '\n';
+    if (!whole.empty()) {
+      out << "   ";
+      print_wrapped(out, whole, 3, width);
+    }
+  } else {
+    for (const Error& fault : faults) err << "qualify: " << fault.describe() << '\n';
+  }
+  return faults.empty() ? Exit::ok : Exit::integrity;
 }
 
 void Session::print_json(Json record) {

@@ -5,6 +5,7 @@
 #include <memory>
 #include <ostream>
 #include <string>
+#include <vector>
 
 #include "qualify/base/clock.hpp"
 #include "qualify/base/error.hpp"
@@ -39,6 +40,10 @@ struct Session {
 
   /// Ends a command: prints an error, keeps the exit code.
   void finish(const Result<Exit>& result);
+  /// Ends a verification: `record` with "ok" and "faults" as JSON, or each fault on `err`, or
+  /// "ok NAME" and what was found whole on `out` when there is none.
+  [[nodiscard]] Exit report(Json record, const std::vector<Error>& faults, bool json,
+                            const std::string& name, const std::string& whole = {});
   /// Prints one JSON root record; schema_version is put in if it is not there.
   void print_json(Json record);
 };

@@ -52,24 +52,6 @@ void add_pairs(const policy::Gate& gate, std::int64_t seed, Plan& plan) {
   }
 }
 
-Json topology_json(const spec::Topology& topology) {
-  return {{"nodes", topology.nodes},
-          {"gpus_per_node", topology.gpus_per_node},
-          {"tensor_parallel", topology.tensor_parallel},
-          {"pipeline_parallel", topology.pipeline_parallel},
-          {"expert_parallel", topology.expert_parallel},
-          {"context_parallel", topology.context_parallel},
-          {"data_parallel", topology.data_parallel}};
-}
-
-spec::Topology topology_from(const Json& json) {
-  const auto field = [&](const char* key) { return json.at(key).get<std::uint32_t>(); };
-  return {field("nodes"),           field("gpus_per_node"),
-          field("tensor_parallel"), field("pipeline_parallel"),
-          field("expert_parallel"), field("context_parallel"),
-          field("data_parallel")};
-}
-
 }  // namespace
 
 Duration Plan::duration() const {
@@ -162,7 +144,7 @@ Json to_json(const Plan& plan) {
           {"scheduler", plan.scheduler},
           {"reservation", plan.reservation},
           {"reservation_fingerprint", plan.reservation_fingerprint.str()},
-          {"topology", topology_json(plan.topology)},
+          {"topology", to_json(plan.topology)},
           {"tasks_per_node", plan.tasks_per_node},
           {"run_limit_seconds",
            std::chrono::duration_cast<std::chrono::seconds>(plan.run_limit).count()},
@@ -191,7 +173,7 @@ Result<Plan> plan_from_json(const Json& json) {
     plan.reservation = json.at("reservation").get<std::string>();
     plan.reservation_fingerprint =
         Digest::parse(json.at("reservation_fingerprint").get<std::string>()).value();
-    plan.topology = topology_from(json.at("topology"));
+    plan.topology = spec::topology_from_json(json.at("topology")).value();
     plan.tasks_per_node = json.at("tasks_per_node").get<std::uint32_t>();
     plan.run_limit = std::chrono::seconds(json.at("run_limit_seconds").get<std::int64_t>());
     for (const Json& entry : json.at("runs")) {

@@ -23,6 +23,8 @@ bool below(const std::string& path, const std::string& folder) {
 
 std::string kind_of(const std::string& path, const store::Bundle& bundle) {
   if (below(path, "logs") || path == "job.out" || path == "job.err") return "log";
+  // A bundle that declares nothing means all: its runs must not be for nothing.
+  if (bundle.outputs.empty()) return "metrics";
   for (const spec::Output& output : bundle.outputs) {
     if (below(path, "output/" + output.path)) return output.kind;
   }

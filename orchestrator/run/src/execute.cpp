@@ -394,33 +394,6 @@ class RunDriver {
 
 }  // namespace
 
-Result<QualificationState> Recorder::start(const plan::Plan& plan) {
-  const auto name = journal_.start_qualification(ports_->clock.now(), plan.gate, plan.bundle,
-                                                 plan.policy, to_json(plan));
-  if (!name) return tl::unexpected(name.error());
-  if (ports_->on_event) {
-    const auto events = journal_.events(*name);
-    if (!events) return tl::unexpected(events.error());
-    for (const journal::Event& entry : *events) ports_->on_event(entry);
-  }
-  return state_of(*name);
-}
-
-Result<void> Recorder::append(const std::string& qualification, const std::string& run, int attempt,
-                              const std::string& kind, const Json& payload) {
-  const auto entry =
-      journal_.append(ports_->clock.now(), qualification, run, attempt, kind, payload);
-  if (!entry) return tl::unexpected(entry.error());
-  if (ports_->on_event) ports_->on_event(*entry);
-  return {};
-}
-
-Result<QualificationState> Recorder::state_of(const std::string& qualification) const {
-  const auto events = journal_.events(qualification);
-  if (!events) return tl::unexpected(events.error());
-  return derive(*events);
-}
-
 Result<QualificationState> execute(const Context& context, const std::string& name,
                                    std::size_t runs) {
   auto state = context.recorder.state_of(name);

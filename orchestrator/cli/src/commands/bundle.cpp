@@ -99,20 +99,8 @@ Result<Exit> run_verify(Session& session, const Options& options) {
   if (!state) return tl::unexpected(state.error());
   const auto digest = store::resolve(state->bundles, options.bundle);
   if (!digest) return tl::unexpected(digest.error());
-  const std::vector<Error> faults = store::verify(state->bundles, *digest);
-  if (options.json) {
-    Json list = Json::array();
-    for (const Error& fault : faults) {
-      list.push_back(
-          {{"code", name_of(fault.code)}, {"message", fault.message}, {"context", fault.context}});
-    }
-    session.print_json({{"bundle", digest->str()}, {"ok", faults.empty()}, {"faults", list}});
-  } else if (faults.empty()) {
-    session.out << "ok " << digest->str() << '\n';
-  } else {
-    for (const Error& fault : faults) session.err << "qualify: " << fault.describe() << '\n';
-  }
-  return faults.empty() ? Exit::ok : Exit::integrity;
+  return session.report({{"bundle", digest->str()}}, store::verify(state->bundles, *digest),
+                        options.json, digest->str());
 }
 
 }  // namespace

@@ -125,25 +125,10 @@ Result<Exit> run_verify(Session& session, const Options& options) {
       }
     }
   }
-  if (options.json) {
-    Json list = Json::array();
-    for (const Error& fault : faults) {
-      list.push_back(
-          {{"code", name_of(fault.code)}, {"message", fault.message}, {"context", fault.context}});
-    }
-    session.print_json(
-        {{"certificate", record->id}, {"ok", faults.empty()}, {"faults", std::move(list)}});
-  } else if (faults.empty()) {
-    session.out << "ok " << record->id << "\n   ";
-    print_wrapped(session.out,
-                  "gate " + record->gate + ", bundle " + record->bundle.brief() +
-                      ": signature, bundle and the evidence of " + std::to_string(evidence) +
-                      " runs are whole",
-                  3, session.width);
-  } else {
-    for (const Error& fault : faults) session.err << "qualify: " << fault.describe() << '\n';
-  }
-  return faults.empty() ? Exit::ok : Exit::integrity;
+  return session.report({{"certificate", record->id}}, faults, options.json, record->id,
+                        "gate " + record->gate + ", bundle " + record->bundle.brief() +
+                            ": signature, bundle and the evidence of " + std::to_string(evidence) +
+                            " runs are whole");
 }
 
 }  // namespace

@@ -9,8 +9,10 @@
 
 #include "../commands.hpp"
 #include "../table.hpp"
+#include "qualify/base/files.hpp"
 #include "qualify/evidence/metrics.hpp"
 #include "qualify/exactness/compare.hpp"
+#include "qualify/exactness/plot.hpp"
 
 namespace qualify::cli {
 
@@ -20,6 +22,8 @@ struct Options {
   std::string a;
   std::string b;
   std::string format;
+  std::string plot;
+  std::string metric;
   std::int64_t from = 0;
   std::int64_t to = 0;
   bool json = false;
@@ -28,16 +32,22 @@ struct Options {
 /// Rows of the table at most: the traces of four ranks have a hundred boundaries. --json has all.
 constexpr std::size_t kMostRows = 24;
 
+/// "1.0E+01" as printed, "10.574319 (0x41293069)" for bits, the beginning of a digest.
 std::string shown(const evidence::Scalar& scalar) {
-  constexpr std::size_t kDigestDigits = 64;
-  if (scalar.text.size() == kDigestDigits) return scalar.text.substr(0, 12);
-  if (!scalar.text.empty()) return scalar.text;
-  if (scalar.precision == evidence::Precision::integer) {
-    return std::to_string(static_cast<std::int64_t>(scalar.bits));
+  using evidence::Precision;
+  switch (scalar.precision) {
+    case Precision::float32_bits:
+      return fmt::format("{} (0x{:08x})", scalar.str(), scalar.bits);
+    case Precision::float64_bits:
+      return fmt::format("{} (0x{:016x})", scalar.str(), scalar.bits);
+    case Precision::sha256:
+    case Precision::weak_digest:
+      return scalar.text.substr(0, 12);
+    case Precision::integer:
+    case Precision::printed:
+      return scalar.str();
   }
-  return scalar.precision == evidence::Precision::float32_bits
-             ? fmt::format("{:.9g}", static_cast<float>(scalar.value()))
-             : fmt::format("{:.17g}", scalar.value());
+  return scalar.str();
 }
 
 std::string detail(const exactness::MetricComparison& metric) {
@@ -113,6 +123,16 @@ void print(Session& session, const exactness::Comparison& comparison) {
   }
 }
 
+Result<void> draw(const Session& session, const Options& options, const evidence::RunMetrics& a,
+                  const evidence::RunMetrics& b, const exactness::Comparison& comparison,
+                  const exactness::Options& range) {
+  const std::string metric =
+      options.metric.empty() ? exactness::metric_to_plot(comparison) : options.metric;
+  const auto svg = exactness::plot_svg(a, b, metric, options.a, options.b, range);
+  if (!svg) return tl::unexpected(svg.error());
+  return write_file_atomic(session.folder / options.plot, *svg);
+}
+
 Result<Exit> run_compare(Session& session, const Options& options) {
   const auto read = [&](const std::string& path) {
     return evidence::read_metrics(session.folder / path, options.format);
@@ -125,6 +145,11 @@ Result<Exit> run_compare(Session& session, const Options& options) {
   if (options.from > 0) range.from_iteration = options.from;
   if (options.to > 0) range.to_iteration = options.to;
   const exactness::Comparison comparison = exactness::compare(*a, *b, range);
+  if (!options.plot.empty()) {
+    if (auto drawn = draw(session, options, *a, *b, comparison, range); !drawn) {
+      return tl::unexpected(drawn.error());
+    }
+  }
   if (options.json) {
     Json json = to_json(comparison);
     json["a"] = options.a;
@@ -153,6 +178,16 @@ void add_compare(CLI::App& app, Session& session) {
   command->add_option("--from-iteration", options->from, "First iteration to compare")
       ->type_name("N");
   command->add_option("--to-iteration", options->to, "Last iteration to compare")->type_name("N");
+  CLI::Option* plot =
+      command
+          ->add_option("--plot", options->plot,
+                       "Write a picture of one metric: both curves and their distance")
+          ->type_name("SVG");
+  command
+      ->add_option("--metric", options->metric,
+                   "Metric to plot (default: what differs first, else lm loss)")
+      ->type_name("METRIC")
+      ->needs(plot);
   command->add_flag("--json", options->json, "Print one JSON record");
   command->callback([&session, options] { session.finish(run_compare(session, *options)); });
 }

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "../commands.hpp"
+#include "../gate_options.hpp"
 #include "../granting.hpp"
 #include "../table.hpp"
 #include "qualify/plan/plan.hpp"
@@ -11,14 +12,6 @@
 namespace qualify::cli {
 
 namespace {
-
-struct Options {
-  std::string gate;
-  std::string bundle;
-  std::string reservation;
-  std::string file;
-  bool json = false;
-};
 
 /// The grant that stands, or for a plan without one the reservation as it is now: planning starts
 /// nothing and needs no permission.
@@ -38,7 +31,7 @@ Result<std::pair<scheduler::Grant, bool>> grant_for_plan(Session& session, run::
                    reservation.empty());
 }
 
-Result<Exit> run_plan(Session& session, const Options& options) {
+Result<Exit> run_plan(Session& session, const GateOptions& options) {
   const auto gate = find_gate(session, options.file, options.gate);
   if (!gate) return tl::unexpected(gate.error());
   auto state = run::open_state_read_only(session.state_folder());
@@ -86,19 +79,9 @@ Result<Exit> run_plan(Session& session, const Options& options) {
 }  // namespace
 
 void add_plan(CLI::App& app, Session& session) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<GateOptions>();
   CLI::App* command = app.add_subcommand("plan", "Print the runs that a gate needs; start nothing");
-  command->add_option("GATE", options->gate, "Gate of qualification.yaml")->required();
-  command->add_option("-b,--bundle", options->bundle, "Digest, its beginning, or name")
-      ->type_name("BUNDLE")
-      ->required();
-  command
-      ->add_option("-r,--reservation", options->reservation,
-                   "Slurm reservation (default: this machine)")
-      ->type_name("NAME");
-  command->add_option("-f,--file", options->file, "File of gates (qualification.yaml)")
-      ->type_name("FILE");
-  command->add_flag("--json", options->json, "Print one JSON record");
+  add_gate_options(*command, *options);
   command->callback([&session, options] { session.finish(run_plan(session, *options)); });
 }
 

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "../commands.hpp"
+#include "../gate_options.hpp"
 #include "../granting.hpp"
 #include "../signals.hpp"
 #include "../table.hpp"
@@ -13,14 +14,6 @@
 namespace qualify::cli {
 
 namespace {
-
-struct Options {
-  std::string gate;
-  std::string bundle;
-  std::string reservation;
-  std::string file;
-  bool json = false;
-};
 
 /// One line an event, for a person who watches.
 void show_event(Session& session, const journal::Event& event) {
@@ -76,19 +69,22 @@ void print_outcome(Session& session, const run::Outcome& outcome) {
   print_certificate(session, outcome);
 }
 
-/// Where the logs of runs that did not complete lie.
+/// Where to look when it is no pass: the attempt of each run that did not complete, or all of it.
 void print_logs(Session& session, const run::State& state, const run::Outcome& outcome) {
+  if (outcome.judgement.verdict == policy::Verdict::pass) return;
+  const std::filesystem::path all = state.paths.runs() / outcome.state.name;
+  bool named = false;
   for (const run::RunState& run : outcome.state.runs) {
     if (run.attempts.empty() || run.attempts.back().complete) continue;
-    session.out << "  logs of run " << run.run.id << ": "
-                << (state.paths.runs() / outcome.state.name / run.run.id /
-                    ("attempt-" + std::to_string(run.attempts.back().number)))
-                       .string()
+    named = true;
+    const std::string attempt = "attempt-" + std::to_string(run.attempts.back().number);
+    session.out << "  logs of run " << run.run.id << ": " << (all / run.run.id / attempt).string()
                 << '\n';
   }
+  if (!named) session.out << "  logs: " << all.string() << '\n';
 }
 
-Result<Exit> run_gate(Session& session, const Options& options) {
+Result<Exit> run_gate(Session& session, const GateOptions& options) {
   const auto gate = find_gate(session, options.file, options.gate);
   if (!gate) return tl::unexpected(gate.error());
   auto state = run::open_state(session.state_folder());
@@ -131,20 +127,10 @@ Result<Exit> run_gate(Session& session, const Options& options) {
 }  // namespace
 
 void add_run(CLI::App& app, Session& session) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<GateOptions>();
   CLI::App* command =
       app.add_subcommand("run", "Run a gate to its verdict, or go on with an unfinished one");
-  command->add_option("GATE", options->gate, "Gate of qualification.yaml")->required();
-  command->add_option("-b,--bundle", options->bundle, "Digest, its beginning, or name")
-      ->type_name("BUNDLE")
-      ->required();
-  command
-      ->add_option("-r,--reservation", options->reservation,
-                   "Granted Slurm reservation (default: this machine)")
-      ->type_name("NAME");
-  command->add_option("-f,--file", options->file, "File of gates (qualification.yaml)")
-      ->type_name("FILE");
-  command->add_flag("--json", options->json, "Print one JSON record");
+  add_gate_options(*command, *options);
   command->footer(
       "Ctrl-C cancels the live job; SIGTERM and SIGHUP leave it running.\n"
       "The same command goes on from there.");

@@ -4,35 +4,9 @@
 
 #include <cmath>
 
+#include "qualify/base/text.hpp"
+
 namespace qualify::report {
-
-namespace {
-
-/// XML has no control characters; markup is escaped.
-std::string escaped(const std::string& text) {
-  std::string out;
-  for (const char c : text) {
-    switch (c) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      default:
-        out += static_cast<unsigned char>(c) < 0x20 || c == 0x7F ? '?' : c;
-    }
-  }
-  return out;
-}
-
-}  // namespace
 
 Svg::Svg(double width, double height) {
   body_ = fmt::format(
@@ -83,7 +57,7 @@ void Svg::text(double x, double y, const std::string& text, const std::string& a
   body_ += fmt::format(
       "<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"{}\" font-size=\"{:.0f}\" fill=\"{}\"{}>{}"
       "</text>\n",
-      x, y, anchor, size, fill, bold ? " font-weight=\"bold\"" : "", escaped(text));
+      x, y, anchor, size, fill, bold ? " font-weight=\"bold\"" : "", escape_xml(text));
 }
 
 std::string Svg::finish() && {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "qualify/base/error.hpp"
+#include "qualify/base/json.hpp"
 #include "qualify/spec/document.hpp"
 
 /// What a person writes: bundle.yaml as values. Format page: docs/formats/bundle.md.
@@ -59,6 +60,11 @@ struct Topology {
   std::uint32_t context_parallel = 1;
   std::uint32_t data_parallel = 1;
 };
+
+/// Every field, for config blobs, plans and certificates: one form.
+[[nodiscard]] Json to_json(const Topology& topology);
+/// Errors: invalid_input.
+[[nodiscard]] Result<Topology> topology_from_json(const Json& json);
 
 struct Launch {
   std::uint32_t tasks_per_node = 1;

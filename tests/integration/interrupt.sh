@@ -1,0 +1,97 @@
+#!/usr/bin/env bash
+# interrupt.sh QUALIFY TRAINER SOURCE-FOLDER
+#
+# Ctrl-C leaves no process behind, and the same command goes on; SIGTERM leaves the job alone, and the
+# same command re-attaches to it.
+set -euo pipefail
+qualify=$1
+folder=$(mktemp -d)
+failed() {
+  echo "FAILED: $1 (folder: $folder)" >&2
+  cat "$folder"/out* "$folder"/err* >&2
+  exit 1
+}
+mkdir "$folder/code"
+# It says that it runs through one pipe, and waits at another for leave to end: no clock is involved.
+cat >"$folder/code/work" <<'END'
+#!/bin/sh
+echo $$ >>"$STARTS"
+if [ -p "$TELL" ]; then
+  echo $$ >"$TELL"
+  setsid sleep 1000 &
+  read -r leave <"$LEAVE"
+  kill $!
+fi
+printf '{"iteration": 1, "lm loss": "0x41293069", "time": %s}\n' "$(date +%s%N)" >m.jsonl
+END
+chmod +x "$folder/code/work"
+export GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_SYSTEM=/dev/null HOME=$folder
+git -C "$folder/code" init --quiet
+git -C "$folder/code" add --all
+git -C "$folder/code" -c user.name=t -c user.email=t@localhost commit --quiet --message one
+cd "$folder"
+cat >bundle.yaml <<END
+schema_version: 1
+name: slow
+recipe: debug
+code: {work: {repository: code}}
+environment: {TELL: $folder/tell, LEAVE: $folder/leave, STARTS: $folder/starts}
+launch: {argv: ["{code.work}/work"]}
+arms: {det: {}}
+END
+cat >qualification.yaml <<'END'
+schema_version: 1
+gates:
+  first: {kind: repeatability, arm: det, metrics: [lm loss], run_limit: 5m}
+  second: {kind: repeatability, arm: det, metrics: [lm loss], run_limit: 5m}
+END
+mkfifo tell leave
+"$qualify" init >out0
+"$qualify" bundle seal --quiet bundle.yaml >>out0
+nobody_left() {
+  local process
+  for process in /proc/[0-9]*; do
+    [[ $(readlink "$process/cwd" 2>/dev/null) != "$folder"/.qualify/* ]] ||
+      failed "process ${process#/proc/} is left: $(tr '\0' ' ' <"$process/cmdline")"
+  done
+}
+
+"$qualify" run first --bundle slow >out1 2>err1 &
+running=$!
+read -r workload <tell
+kill -INT "$running"
+code=0
+wait "$running" || code=$?
+((code == 130)) || failed "Ctrl-C ended with $code"
+nobody_left
+rm tell # from here on the workload ends by itself
+code=0
+"$qualify" run first --bundle slow >out2 2>err2 || code=$?
+((code == 0)) || failed "going on after Ctrl-C ended with $code"
+grep -q '^first-1: pass' out2 || failed "it was not gone on with"
+(($(wc -l <starts) == 3)) || failed "three starts were due: the cancelled one and two runs"
+echo "Ctrl-C: workload $workload gone, and gone on to a pass"
+
+mkfifo tell
+: >starts
+"$qualify" run second --bundle slow >out3 2>err3 &
+running=$!
+read -r workload <tell
+rm tell
+kill -TERM "$running"
+code=0
+wait "$running" || code=$?
+((code == 130)) || failed "SIGTERM ended with $code"
+kill -0 "$workload" || failed "SIGTERM took the job along"
+"$qualify" run second --bundle slow >out4 2>err4 &
+running=$!
+echo go >leave
+code=0
+wait "$running" || code=$?
+((code == 0)) || failed "re-attaching ended with $code"
+(($(wc -l <starts) == 2)) || failed "the detached run was started twice"
+nobody_left
+echo "SIGTERM: workload $workload lived on and counts as run a"
+cd /
+chmod -R u+w "$folder" && rm -rf "$folder"
+echo "interrupt: all as it must be"
