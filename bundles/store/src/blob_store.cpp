@@ -8,36 +8,14 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "copy.hpp"
 #include "index.hpp"
 #include "qualify/base/json.hpp"
+#include "stat_cache.hpp"
 
 namespace qualify::store {
 
 namespace {
-
-constexpr std::size_t kPiece = 1U << 20U;
-
-bool same_file(const struct stat& a, const struct stat& b) {
-  return a.st_dev == b.st_dev && a.st_ino == b.st_ino && a.st_size == b.st_size &&
-         a.st_mtim.tv_sec == b.st_mtim.tv_sec && a.st_mtim.tv_nsec == b.st_mtim.tv_nsec &&
-         a.st_ctim.tv_sec == b.st_ctim.tv_sec && a.st_ctim.tv_nsec == b.st_ctim.tv_nsec;
-}
-
-Result<std::uint64_t> pump(int fd, const std::filesystem::path& path, const Sink& sink) {
-  const auto buffer = std::make_unique_for_overwrite<std::byte[]>(kPiece);
-  std::uint64_t total = 0;
-  for (;;) {
-    const ssize_t count = ::read(fd, buffer.get(), kPiece);
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) return fail_errno(errno, "cannot read", path.string());
-    if (count == 0) return total;
-    const auto size = static_cast<std::size_t>(count);
-    if (auto done = sink(std::span(buffer.get(), size)); !done) {
-      return tl::unexpected(done.error());
-    }
-    total += size;
-  }
-}
 
 /// Opens a blob for reading: a plain file, not reached through a link in its last part.
 Result<Fd> open_blob(const std::filesystem::path& path) {
@@ -59,17 +37,27 @@ Result<std::uint64_t> stream_blob(const std::filesystem::path& path, const Diges
                                   const Sink& sink) {
   auto fd = open_blob(path);
   if (!fd) return tl::unexpected(fd.error());
-  Sha256 hash;
-  auto size = pump(fd->get(), path, [&](std::span<const std::byte> piece) -> Result<void> {
-    hash.update(piece);
-    return sink(piece);
-  });
-  if (!size) return size;
-  if (const Digest actual = hash.finish(); actual != digest) {
-    return fail(Errc::integrity, "its bytes have the digest " + actual.str(), path.string(),
+  const auto hashed = hash_stream(fd->get(), path, sink);
+  if (!hashed) return tl::unexpected(hashed.error());
+  if (hashed->digest != digest) {
+    return fail(Errc::integrity, "its bytes have the digest " + hashed->digest.str(), path.string(),
                 "the stored blob was changed or the disk is failing; restore it from an export");
   }
-  return size;
+  return hashed->size;
+}
+
+/// Where locks do not reach (some network file systems), its time keeps a blob from being collected
+/// before the index names it. One that is young beside the file just written keeps its times, by
+/// which the seal cache knows it.
+void renew(const std::filesystem::path& path, int written) {
+  constexpr time_t kOld = 3600;  // seconds; garbage collection's grace period is a day
+  struct stat blob {};
+  struct stat now {};
+  if (::lstat(path.c_str(), &blob) == 0 && ::fstat(written, &now) == 0 &&
+      now.st_mtim.tv_sec - blob.st_mtim.tv_sec < kOld) {
+    return;
+  }
+  ::utimensat(AT_FDCWD, path.c_str(), nullptr, AT_SYMLINK_NOFOLLOW);
 }
 
 Result<void> check_layout(const std::filesystem::path& root) {
@@ -113,15 +101,21 @@ Result<void> BlobWriter::write(std::span<const std::byte> data) {
   return write_all(fd_.get(), data, temporary_);
 }
 
+Result<void> BlobWriter::copy_from(int fd, const std::filesystem::path& name) {
+  auto copied = copy_and_hash(fd, fd_.get(), name);
+  if (!copied) return tl::unexpected(copied.error());
+  digest_ = copied->digest;
+  size_ = copied->size;
+  return {};
+}
+
 Result<Descriptor> BlobWriter::commit(const std::string& media_type) {
-  const Descriptor descriptor{media_type, hash_.finish(), size_, {}};
+  const Descriptor descriptor{media_type, digest_ ? *digest_ : hash_.finish(), size_, {}};
   const std::filesystem::path path = folder_ / descriptor.digest.hex();
-  // An existing blob is re-hashed, not trusted; its time is renewed so that no collection takes it
-  // before the index names it.
-  const auto existing = stream_blob(path, descriptor.digest,
-                                    [](std::span<const std::byte>) { return Result<void>(); });
+  // An existing blob is re-hashed, not trusted.
+  const auto existing = stream_blob(path, descriptor.digest, {});
   if (existing) {
-    ::utimensat(AT_FDCWD, path.c_str(), nullptr, AT_SYMLINK_NOFOLLOW);
+    renew(path, fd_.get());
     return descriptor;
   }
   if (existing.error().code != Errc::not_found) return tl::unexpected(existing.error());
@@ -187,14 +181,12 @@ Result<Descriptor> BlobStore::add_file(const std::filesystem::path& file,
   }
   auto writer = begin();
   if (!writer) return tl::unexpected(writer.error());
-  const auto size =
-      pump(fd->get(), file, [&](std::span<const std::byte> piece) { return writer->write(piece); });
-  if (!size) return tl::unexpected(size.error());
+  if (auto done = writer->copy_from(fd->get(), file); !done) return tl::unexpected(done.error());
   struct stat after {};
   struct stat by_name {};
   if (::fstat(fd->get(), &after) != 0 || ::stat(file.c_str(), &by_name) != 0 ||
-      !same_file(before, after) || !same_file(before, by_name) ||
-      *size != static_cast<std::uint64_t>(before.st_size)) {
+      !is_same(before, after) || !is_same(before, by_name) ||
+      writer->size() != static_cast<std::uint64_t>(before.st_size)) {
     return fail(Errc::integrity, "the file changed while it was read", file.string(),
                 "wait until nothing writes to it, then try again");
   }
@@ -235,7 +227,7 @@ Result<std::string> BlobStore::read(const Digest& digest, std::uint64_t limit) c
 }
 
 Result<void> BlobStore::verify(const Digest& digest) const {
-  const auto size = stream(digest, [](std::span<const std::byte>) { return Result<void>(); });
+  const auto size = stream(digest, {});
   if (!size) return tl::unexpected(size.error());
   return {};
 }

@@ -13,6 +13,8 @@ inline constexpr char kLayoutBytes[] = R"({"imageLayoutVersion":"1.0.0"})";
 /// Held shared by whatever adds blobs, exclusively by what removes them.
 inline constexpr char kCollectLock[] = "collect.lock";
 inline constexpr char kIndexLock[] = "index.lock";
+/// stat_cache.hpp; no part of any bundle.
+inline constexpr char kSealCache[] = "seal-cache.json";
 inline constexpr char kTemporaryPrefix[] = ".tmp-";
 
 struct IndexEntry {

@@ -1,8 +1,10 @@
+#include <optional>
 #include <set>
 
 #include "config_json.hpp"
 #include "index.hpp"
 #include "load.hpp"
+#include "parallel.hpp"
 
 namespace qualify::store {
 
@@ -13,9 +15,24 @@ Error at(const char* hop, Error error) {
   return error;
 }
 
+std::optional<Error> fault_of(const BlobStore& store, const Descriptor& blob) {
+  const auto size = store.stream(blob.digest, {});
+  if (!size) {
+    Error error = at("blob", size.error());
+    if (!blob.title.empty()) error.message += " (" + blob.title + ")";
+    return error;
+  }
+  if (*size == blob.size) return std::nullopt;
+  return Error{Errc::integrity,
+               "blob: it has another size than the manifest says",
+               store.path_of(blob.digest).string(),
+               "",
+               {}};
+}
+
 }  // namespace
 
-std::vector<Error> verify(const BlobStore& store, const Digest& digest) {
+std::vector<Error> verify(const BlobStore& store, const Digest& digest, unsigned jobs) {
   std::vector<Error> faults;
   if (auto layout = BlobStore::open_read_only(store.root()); !layout) {
     faults.push_back(at("layout", layout.error()));
@@ -57,22 +74,15 @@ std::vector<Error> verify(const BlobStore& store, const Digest& digest) {
            {}});
     }
   }
+  std::vector<Descriptor> blobs;
   std::set<Digest> seen;
   for (const Descriptor& layer : layers_of(bundle)) {
-    if (!seen.insert(layer.digest).second) continue;
-    const auto size =
-        store.stream(layer.digest, [](std::span<const std::byte>) { return Result<void>(); });
-    if (!size) {
-      Error error = at("blob", size.error());
-      if (!layer.title.empty()) error.message += " (" + layer.title + ")";
-      faults.push_back(std::move(error));
-    } else if (*size != layer.size) {
-      faults.push_back({Errc::integrity,
-                        "blob: it has another size than the manifest says",
-                        store.path_of(layer.digest).string(),
-                        "",
-                        {}});
-    }
+    if (seen.insert(layer.digest).second) blobs.push_back(layer);
+  }
+  std::vector<std::optional<Error>> found(blobs.size());
+  for_each_index(blobs.size(), jobs, [&](std::size_t i) { found[i] = fault_of(store, blobs[i]); });
+  for (std::optional<Error>& fault : found) {
+    if (fault) faults.push_back(std::move(*fault));
   }
   return faults;
 }

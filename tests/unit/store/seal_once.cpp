@@ -1,5 +1,6 @@
-// seal_once SPEC STORE | seal_once --import SOURCE STORE
+// seal_once [--settled] SPEC STORE | seal_once --import SOURCE STORE
 //
+// --settled: inputs count as unchanged for long, however young they are.
 // The smallest program that seals or imports: tests run it under other users, locales, umasks, and
 // kill it at every step. Prints the digest.
 #include <iostream>
@@ -10,7 +11,8 @@
 int main(int argc, char** argv) {
   using namespace qualify;
   const bool import = argc == 4 && std::string(argv[1]) == "--import";
-  if (argc != 3 && !import) return 64;
+  const bool settled = argc == 4 && std::string(argv[1]) == "--settled";
+  if (argc != 3 && !import && !settled) return 64;
   const auto stop = [](const Error& error) {
     std::cerr << error.describe() << '\n';
     return static_cast<int>(exit_for(error.code));
@@ -23,9 +25,11 @@ int main(int argc, char** argv) {
     std::cout << digests->at(0).str() << '\n';
     return 0;
   }
-  const auto spec = spec::read_bundle_spec(argv[1]);
+  const auto spec = spec::read_bundle_spec(argv[argc - 2]);
   if (!spec) return stop(spec.error());
-  const auto bundle = store::seal(*spec, *store);
+  store::SealOptions options;
+  if (settled) options.settle = std::chrono::hours(-1);
+  const auto bundle = store::seal(*spec, *store, options);
   if (!bundle) return stop(bundle.error());
   std::cout << bundle->digest.str() << '\n';
   return 0;

@@ -17,6 +17,7 @@ struct Options {
   bool allow_dirty = false;
   bool json = false;
   bool quiet = false;
+  unsigned jobs = 0;
 };
 
 Result<Exit> run_seal(Session& session, const Options& options) {
@@ -24,7 +25,7 @@ Result<Exit> run_seal(Session& session, const Options& options) {
   if (!spec) return tl::unexpected(spec.error());
   auto state = run::open_state(session.state_folder());
   if (!state) return tl::unexpected(state.error());
-  const auto bundle = store::seal(*spec, state->bundles, {options.allow_dirty});
+  const auto bundle = store::seal(*spec, state->bundles, {options.allow_dirty, options.jobs});
   if (!bundle) return tl::unexpected(bundle.error());
   if (options.json) {
     session.print_json(to_json(*bundle));
@@ -99,8 +100,15 @@ Result<Exit> run_verify(Session& session, const Options& options) {
   if (!state) return tl::unexpected(state.error());
   const auto digest = store::resolve(state->bundles, options.bundle);
   if (!digest) return tl::unexpected(digest.error());
-  return session.report({{"bundle", digest->str()}}, store::verify(state->bundles, *digest),
-                        options.json, digest->str());
+  return session.report({{"bundle", digest->str()}},
+                        store::verify(state->bundles, *digest, options.jobs), options.json,
+                        digest->str());
+}
+
+void add_jobs(CLI::App* command, Options& options, const char* text) {
+  command->add_option("--jobs", options.jobs, text)
+      ->type_name("N")
+      ->check(CLI::Range(1U, 1024U).description(""));
 }
 
 }  // namespace
@@ -126,6 +134,7 @@ void add_bundle(CLI::App& app, Session& session) {
     command->add_flag("--allow-dirty", options->allow_dirty,
                       "Accept uncommitted changes; the bundle can never be certified");
     command->add_flag("-q,--quiet", options->quiet, "Print the digest only");
+    add_jobs(command, *options, "Inputs read at once (default: one a processor, 16 at most)");
   }
   {
     const auto [command, options] = add("show", "Show what a bundle holds", run_show);
@@ -134,6 +143,7 @@ void add_bundle(CLI::App& app, Session& session) {
   {
     const auto [command, options] = add("verify", "Read and hash everything again", run_verify);
     command->add_option("BUNDLE", options->bundle, "Digest, its beginning, or name")->required();
+    add_jobs(command, *options, "Blobs read at once (default: one a processor, 16 at most)");
   }
   add_bundle_store(*group, session);
 }

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -32,6 +33,10 @@ class BlobWriter {
   ~BlobWriter();
   /// Errors: io, no_space.
   [[nodiscard]] Result<void> write(std::span<const std::byte> data);
+  /// Takes in all of an open file, hashing on a second thread and sharing its blocks where the file
+  /// system can; instead of write(). `name` is for errors. Errors: io, no_space.
+  [[nodiscard]] Result<void> copy_from(int fd, const std::filesystem::path& name);
+  [[nodiscard]] std::uint64_t size() const { return size_; }  ///< bytes so far
   /// Makes the blob durable and visible. Errors: io, no_space, integrity (a blob of this name is
   /// there with other bytes).
   [[nodiscard]] Result<Descriptor> commit(const std::string& media_type);
@@ -44,6 +49,7 @@ class BlobWriter {
   std::filesystem::path temporary_;
   Fd fd_;
   Sha256 hash_;
+  std::optional<Digest> digest_;  ///< when copy_from() made it
   std::uint64_t size_ = 0;
 };
 
@@ -68,7 +74,7 @@ class BlobStore {
   /// Errors: not_found, integrity (bytes do not have the digest), invalid_input (over limit).
   [[nodiscard]] Result<std::string> read(const Digest& digest,
                                          std::uint64_t limit = 64ULL << 20U) const;
-  /// Hands the blob to `sink` in pieces. The digest is known only at the end: what was done with
+  /// Hands the blob to `sink`, if there is one, in pieces. The digest is known only at the end: what was done with
   /// the pieces counts only when this succeeds. A symbolic link or anything but a plain file in the
   /// blob's place is an integrity fault. Errors: not_found, integrity, io, the sink's.
   [[nodiscard]] Result<std::uint64_t> stream(const Digest& digest, const Sink& sink) const;

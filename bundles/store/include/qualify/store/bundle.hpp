@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <filesystem>
 #include <map>
 #include <string>
@@ -61,12 +62,17 @@ struct Bundle {
 
 struct SealOptions {
   bool allow_dirty = false;
-  unsigned jobs = 0;  ///< inputs read at once; 0 = one a processor
+  unsigned jobs = 0;  ///< inputs read at once, 16 at most; 0 = one a processor
+  /// An input file that changed less than this before the seal is read again the next time,
+  /// whatever its times say then.
+  std::chrono::nanoseconds settle = std::chrono::seconds(2);
 };
 
 /// Freezes a spec into the store: code from git, configs, container, one manifest, one index entry.
-/// On error the store is as it was but for unreferenced blobs.
-/// Errors: those of the inputs, refused (dirty tree, credential), io, no_space.
+/// Inputs are read in parallel, and the faults of all of them are reported. An input that did not
+/// change since its last seal into this store is not read again (device, inode, size, mtime,
+/// ctime). On error the store is as it was but for unreferenced blobs. Errors: those of the inputs,
+/// refused (dirty tree, credential), io, no_space.
 [[nodiscard]] Result<Bundle> seal(const spec::BundleSpec& spec, BlobStore& store,
                                   const SealOptions& options = {});
 
@@ -81,8 +87,10 @@ struct SealOptions {
 [[nodiscard]] Result<Digest> resolve(const BlobStore& store, const std::string& reference);
 
 /// Re-reads every hop index -> manifest -> config -> blobs. Empty = clean; each fault names its
-/// hop. Works read-only and without locks.
-[[nodiscard]] std::vector<Error> verify(const BlobStore& store, const Digest& digest);
+/// hop. Works read-only and without locks. Blobs are read in parallel, `jobs` at once, 16 at most
+/// (0 = one a processor); the order of the faults does not depend on it.
+[[nodiscard]] std::vector<Error> verify(const BlobStore& store, const Digest& digest,
+                                        unsigned jobs = 0);
 
 /// Lays the bundle out for a job below `folder` (must not exist): code/<name>/…,
 /// config/<name>/<file>, all read-only. Every blob is verified while it is read. Errors: integrity,
