@@ -74,9 +74,10 @@ class BlobStore {
   /// Errors: not_found, integrity (bytes do not have the digest), invalid_input (over limit).
   [[nodiscard]] Result<std::string> read(const Digest& digest,
                                          std::uint64_t limit = 64ULL << 20U) const;
-  /// Hands the blob to `sink`, if there is one, in pieces. The digest is known only at the end: what was done with
-  /// the pieces counts only when this succeeds. A symbolic link or anything but a plain file in the
-  /// blob's place is an integrity fault. Errors: not_found, integrity, io, the sink's.
+  /// Hands the blob to `sink`, if there is one, in pieces. The digest is known only at the end:
+  /// what was done with the pieces counts only when this succeeds. A symbolic link or anything but
+  /// a plain file in the blob's place is an integrity fault. Errors: not_found, integrity, io, the
+  /// sink's.
   [[nodiscard]] Result<std::uint64_t> stream(const Digest& digest, const Sink& sink) const;
   [[nodiscard]] std::filesystem::path path_of(const Digest& digest) const;
   [[nodiscard]] bool has(const Digest& digest) const;
