@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "qualify/run/evidence.hpp"
 
 namespace qualify::run {
@@ -13,6 +15,17 @@ Assessment failed(FailureClass failure_class, std::string why) {
 std::string with_reason(std::string text, const scheduler::Job& job) {
   if (!job.reason.empty()) text += ": " + job.reason;
   return text;
+}
+
+/// "gpu0001, gpu0002 and 382 more".
+std::string list(const std::vector<std::string>& nodes) {
+  constexpr std::size_t kShown = 4;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(nodes.size(), kShown); ++i) {
+    text += (text.empty() ? "" : ", ") + nodes[i];
+  }
+  if (nodes.size() > kShown) text += " and " + std::to_string(nodes.size() - kShown) + " more";
+  return text.empty() ? "no node" : text;
 }
 
 }  // namespace
@@ -40,7 +53,11 @@ Assessment assess(const scheduler::Job& job, const std::optional<Sentinel>& sent
         return failed(FailureClass::disagreement,
                       "the scheduler says failed, the job's own result says success");
       }
-      return failed(FailureClass::workload, sentinel->failure);
+      // What a node found before or after the workload is not the workload's doing.
+      return failed(sentinel->stage == "verify" || sentinel->stage == "collect"
+                        ? FailureClass::infrastructure
+                        : FailureClass::workload,
+                    sentinel->failure);
     case JobState::completed:
       break;
     default:
@@ -57,6 +74,11 @@ Assessment assess(const scheduler::Job& job, const std::optional<Sentinel>& sent
   }
   if (sentinel->nonce != nonce || sentinel->bundle != bundle) {
     return failed(FailureClass::disagreement, "the result in the folder is of another attempt");
+  }
+  if (sentinel->nodes != job.nodes) {
+    return failed(FailureClass::disagreement, "the scheduler says that it ran on " +
+                                                  list(job.nodes) + ", the nodes say " +
+                                                  list(sentinel->nodes));
   }
   if (job.restart_count > 0 || sentinel->restart_count > 0) {
     return failed(FailureClass::disagreement, "the scheduler restarted the job");

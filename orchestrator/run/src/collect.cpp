@@ -3,6 +3,7 @@
 
 #include "qualify/base/files.hpp"
 #include "qualify/run/evidence.hpp"
+#include "qualify/run/node.hpp"
 
 namespace qualify::run {
 
@@ -12,9 +13,13 @@ constexpr const char* kManifestType = "application/vnd.qualify.evidence.v1+json"
 constexpr std::uint64_t kLargestManifest = 1ULL << 30U;
 constexpr const char* kFileType = "application/octet-stream";
 
+/// Where the scheduler puts what the batch step prints.
+constexpr const char* kBatchOutput = "job.out";
+constexpr const char* kBatchErrors = "job.err";
+
 struct Found {
   std::string path;  ///< relative to the attempt folder
-  std::string kind;  ///< "metrics", "trace", "checkpoint", "log", "other"
+  std::string kind;  ///< "metrics", "trace", "checkpoint", "log", "nodes", "other"
 };
 
 bool below(const std::string& path, const std::string& folder) {
@@ -22,7 +27,8 @@ bool below(const std::string& path, const std::string& folder) {
 }
 
 std::string kind_of(const std::string& path, const store::Bundle& bundle) {
-  if (below(path, "logs") || path == "job.out" || path == "job.err") return "log";
+  if (path == kNodesFile) return "nodes";
+  if (below(path, "logs") || below(path, kBatchOutput) || below(path, kBatchErrors)) return "log";
   // A bundle that declares nothing means all: its runs must not be for nothing.
   if (bundle.outputs.empty()) return "metrics";
   for (const spec::Output& output : bundle.outputs) {
@@ -33,8 +39,8 @@ std::string kind_of(const std::string& path, const store::Bundle& bundle) {
 
 Result<std::vector<Found>> find_files(const fs::path& folder, const store::Bundle& bundle) {
   std::vector<Found> files;
-  for (const char* name : {"job.out", "job.err"}) {
-    if (fs::exists(folder / name)) files.push_back({name, "log"});
+  for (const char* name : {kBatchOutput, kBatchErrors, kNodesFile}) {
+    if (fs::exists(folder / name)) files.push_back({name, kind_of(name, bundle)});
   }
   for (const char* part : {"output", "logs"}) {
     if (!fs::exists(folder / part)) continue;
@@ -226,8 +232,15 @@ Result<policy::RunEvidence> load_evidence(const store::BlobStore& store, const D
     if (metrics) {
       run.metrics = std::move(*metrics);
       // Names of the view mean nothing to a reader; those of the run do.
-      for (std::string& source : run.metrics.sources) {
-        if (source.starts_with(view.string() + "/")) source.erase(0, view.string().size() + 1);
+      const auto rename = [prefix = view.string() + "/"](std::string& text) {
+        for (std::size_t at = text.find(prefix); at != std::string::npos; at = text.find(prefix)) {
+          text.erase(at, prefix.size());
+        }
+      };
+      for (std::string& source : run.metrics.sources) rename(source);
+      for (evidence::ReadFault& fault : run.metrics.faults) {
+        rename(fault.where);
+        rename(fault.message);
       }
     } else if (metrics.error().code == Errc::invalid_input) {
       if (run.complete) {

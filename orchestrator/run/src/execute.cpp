@@ -167,6 +167,7 @@ class RunDriver {
     job.seed = run_.run.seed;
     job.scheduler = plan_.scheduler;
     job.reservation = plan_.reservation;
+    job.granted_nodes = context_.request.grant.reservation.nodes;
     job.nodes = plan_.topology.nodes;
     job.tasks_per_node = plan_.tasks_per_node;
     job.gpus_per_node = plan_.topology.gpus_per_node;

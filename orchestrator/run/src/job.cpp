@@ -1,15 +1,15 @@
 #include "qualify/run/job.hpp"
 
-#include <sys/prctl.h>
-
 #include <algorithm>
 #include <charconv>
 #include <nlohmann/json.hpp>
 
 #include "qualify/base/files.hpp"
-#include "qualify/base/process.hpp"
 #include "qualify/run/launch.hpp"
+#include "qualify/run/node.hpp"
 #include "qualify/run/watch.hpp"
+#include "qualify/scheduler/hostlist.hpp"
+#include "steps.hpp"
 
 namespace qualify::run {
 
@@ -22,121 +22,204 @@ std::string variable(const Environment& environment, const std::string& name) {
   return found == environment.end() ? std::string() : found->second;
 }
 
-/// Bytes that are no text would make the record unreadable: such a value is kept as hex.
-Environment printable(Environment environment) {
-  for (auto& [name, value] : environment) {
-    if (!canonical_json(Json(value))) {
-      value = "hex:" +
-              to_hex(std::span(reinterpret_cast<const std::uint8_t*>(value.data()), value.size()));
+std::string joined(const std::vector<std::string>& faults) {
+  constexpr std::size_t kShown = 8;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(faults.size(), kShown); ++i) {
+    text += (text.empty() ? "" : "; ") + faults[i];
+  }
+  if (faults.size() > kShown) text += "; and " + std::to_string(faults.size() - kShown) + " more";
+  return text;
+}
+
+/// Paths of all regular files below output/ and logs/, relative to the attempt folder, sorted;
+/// links are not followed.
+Result<std::vector<std::string>> list_outputs(const fs::path& folder) {
+  std::vector<std::string> paths;
+  for (const char* part : {"output", "logs"}) {
+    std::error_code error;
+    for (fs::recursive_directory_iterator it(folder / part, error), end; !error && it != end;
+         it.increment(error)) {
+      if (!it->is_regular_file() || it->is_symlink()) continue;
+      paths.push_back(it->path().lexically_relative(folder).string());
     }
+    if (error) return fail_errno(error.value(), "cannot list", (folder / part).string());
   }
-  return environment;
+  std::sort(paths.begin(), paths.end());
+  return paths;
 }
 
-/// Starts the tasks of this node, each told its rank as torchrun does, and waits for all of them.
-/// The first failure is the result; the others are then killed, for they wait for the one that
-/// died.
-Result<ExitStatus> run_local_tasks(const JobPlan& plan, ProcessRequest process) {
-  // What a task forks away becomes ours, and is ended with it.
-  ::prctl(PR_SET_CHILD_SUBREAPER, 1);
-  std::vector<pid_t> tasks;
-  const Environment common = process.environment;
-  for (std::uint32_t rank = 0; rank < plan.tasks_per_node; ++rank) {
-    process.environment = common;
-    process.environment["RANK"] = std::to_string(rank);
-    process.environment["LOCAL_RANK"] = std::to_string(rank);
-    process.environment["WORLD_SIZE"] = std::to_string(plan.tasks_per_node);
-    const auto pid = spawn(process);
-    if (!pid) {
-      (void)kill_all_children();
-      return tl::unexpected(pid.error());
+/// One attempt from layout to result, stage by stage; the first that fails is the last but for the
+/// recording of what there is.
+class AttemptJob {
+ public:
+  AttemptJob(const JobPlan& plan, const JobContext& context, Clock& clock)
+      : plan_(plan), context_(context), clock_(clock) {}
+
+  /// Errors: io (the sentinel could not be written).
+  Result<Sentinel> run() {
+    sentinel_.nonce = plan_.nonce;
+    sentinel_.host = context_.host;
+    sentinel_.nodes = {context_.host};
+    const std::string restarts = variable(context_.environment, "SLURM_RESTART_COUNT");
+    std::from_chars(restarts.data(), restarts.data() + restarts.size(), sentinel_.restart_count);
+    sentinel_.started = clock_.now();
+
+    Workload workload;
+    const bool started = stage("prepare", [&] { return prepare(workload); }) &&
+                         stage("verify", [&] { return verify(); }) &&
+                         stage("train", [&] { return train(std::move(workload)); });
+    // What a workload left that failed is evidence too.
+    if (started || sentinel_.stage == "train") stage("collect", [&] { return collect(); });
+    if (auto hashed = hash_the_rest(); !hashed) return tl::unexpected(hashed.error());
+    std::sort(sentinel_.files.begin(), sentinel_.files.end(),
+              [](const OutputFile& a, const OutputFile& b) { return a.path < b.path; });
+    sentinel_.ended = clock_.now();
+    if (auto written = write_file_atomic(plan_.folder / kSentinelFile, to_json(sentinel_).dump(1));
+        !written) {
+      return tl::unexpected(written.error());
     }
-    tasks.push_back(*pid);
+    return sentinel_;
   }
-  ExitStatus first;
-  std::size_t running = tasks.size();
-  while (running > 0) {
-    const auto ended = wait_for_any();
-    if (!ended) return tl::unexpected(ended.error());
-    if (std::find(tasks.begin(), tasks.end(), ended->pid) == tasks.end()) continue;
-    --running;
-    if (!ended->status.success()) {
-      first = ended->status;
-      break;
+
+ private:
+  /// Runs one stage; a failure is noted unless an earlier one was. True: go on.
+  template <class Stage>
+  bool stage(const char* name, Stage&& run) {
+    const Result<void> done = run();
+    if (done) return true;
+    if (!sentinel_.failure.empty()) return false;
+    sentinel_.stage = name;
+    sentinel_.failure = done.error().describe();
+    if (std::string_view(name) != "train") {
+      if (sentinel_.exit_code == 0) sentinel_.exit_code = -1;
+      if (std::string_view(name) != "collect") {
+        sentinel_.failure = "the workload was not started: " + sentinel_.failure;
+      }
     }
-  }
-  (void)kill_all_children();
-  return first;
-}
-
-/// The same through srun, which spreads the tasks over the allocation's nodes.
-Result<ExitStatus> run_slurm_tasks(const JobPlan& plan, ProcessRequest process) {
-  std::vector<std::string> argv = {"srun", "--nodes=" + std::to_string(plan.nodes),
-                                   "--ntasks=" + std::to_string(plan.nodes * plan.tasks_per_node),
-                                   "--ntasks-per-node=" + std::to_string(plan.tasks_per_node),
-                                   "--kill-on-bad-exit=1"};
-  if (plan.gpus_per_node > 0) {
-    argv.push_back("--gpus-per-node=" + std::to_string(plan.gpus_per_node));
-  }
-  argv.emplace_back("--");
-  argv.insert(argv.end(), process.argv.begin(), process.argv.end());
-  process.argv = std::move(argv);
-  const auto pid = spawn(process);
-  if (!pid) return tl::unexpected(pid.error());
-  return wait_for(*pid);
-}
-
-/// Every regular file below `folder`/`part`, hashed; links are not followed.
-Result<void> hash_outputs(const fs::path& folder, const std::string& part,
-                          std::vector<OutputFile>& files) {
-  std::error_code error;
-  for (fs::recursive_directory_iterator it(folder / part, error), end; !error && it != end;
-       it.increment(error)) {
-    if (!it->is_regular_file() || it->is_symlink()) continue;
-    const auto hashed = hash_file(it->path());
-    if (!hashed) return tl::unexpected(hashed.error());
-    files.push_back({fs::relative(it->path(), folder).string(), hashed->size, hashed->digest});
-  }
-  if (error) return fail_errno(error.value(), "cannot list", (folder / part).string());
-  return {};
-}
-
-Result<ExitStatus> run_workload(const JobPlan& plan, const JobContext& context,
-                                Sentinel& sentinel) {
-  const auto store = store::BlobStore::open_read_only(plan.store);
-  if (!store) return tl::unexpected(store.error());
-  const auto bundle = store::load(*store, plan.bundle);
-  if (!bundle) return tl::unexpected(bundle.error());
-  const JobLayout layout{plan.folder / "bundle", plan.folder / "output"};
-  // Every blob is verified while it is laid out: what runs below is what was sealed.
-  if (auto laid = store::materialize(*store, *bundle, layout.bundle); !laid) {
-    return tl::unexpected(laid.error());
-  }
-  sentinel.bundle = plan.bundle;
-  const spec::Arm* arm = bundle->arm(plan.arm);
-  if (arm == nullptr) {
-    return fail(Errc::invalid_input, "the bundle has no arm '" + plan.arm + "'");
-  }
-  auto argv = workload_argv(*bundle, *arm, plan, layout);
-  if (!argv) return tl::unexpected(argv.error());
-  auto environment = workload_environment(*bundle, *arm, plan, layout, context.environment);
-  if (!environment) return tl::unexpected(environment.error());
-  sentinel.argv = *argv;
-  sentinel.environment = printable(recorded_environment(*bundle, *environment));
-  for (const fs::path& made : {layout.output, plan.folder / "logs"}) {
-    if (auto done = make_folders(made); !done) return tl::unexpected(done.error());
+    return false;
   }
 
-  ProcessRequest process;
-  process.argv = std::move(*argv);
-  process.environment = std::move(*environment);
-  process.folder = layout.output;
-  process.stdout_file = plan.folder / "logs" / "stdout.log";
-  process.stderr_file = plan.folder / "logs" / "stderr.log";
-  process.dies_with_parent = true;
-  return plan.scheduler == "slurm" ? run_slurm_tasks(plan, std::move(process))
-                                   : run_local_tasks(plan, std::move(process));
-}
+  Result<void> prepare(Workload& workload) {
+    const auto store = store::BlobStore::open_read_only(plan_.store);
+    if (!store) return tl::unexpected(store.error());
+    const auto bundle = store::load(*store, plan_.bundle);
+    if (!bundle) return tl::unexpected(bundle.error());
+    const JobLayout layout{plan_.folder / "bundle", plan_.folder / "output"};
+    if (auto laid = store::materialize(*store, *bundle, layout.bundle); !laid) return laid;
+    sentinel_.bundle = plan_.bundle;
+    const spec::Arm* arm = bundle->arm(plan_.arm);
+    if (arm == nullptr) {
+      return fail(Errc::invalid_input, "the bundle has no arm '" + plan_.arm + "'");
+    }
+    auto argv = workload_argv(*bundle, *arm, plan_, layout);
+    if (!argv) return tl::unexpected(argv.error());
+    auto environment = workload_environment(*bundle, *arm, plan_, layout, context_.environment);
+    if (!environment) return tl::unexpected(environment.error());
+    if (auto known = find_nodes(); !known) return known;
+    add_rendezvous(*environment, plan_, nodes_.front());
+    auto container = container_options(*bundle, *arm, plan_, layout);
+    if (!container) return tl::unexpected(container.error());
+    sentinel_.argv = *argv;
+    sentinel_.environment = printable(recorded_environment(*bundle, *environment));
+    for (const fs::path& made :
+         {layout.output, plan_.folder / "logs", plan_.folder / kNodesFolder}) {
+      if (auto done = make_folders(made); !done) return done;
+    }
+    workload = {std::move(*argv), std::move(*environment), std::move(*container),
+                bundle->passed_environment};
+    return {};
+  }
+
+  /// Where this job is, by the scheduler's word here; the nodes check it one by one.
+  Result<void> find_nodes() {
+    if (plan_.scheduler != "slurm") {
+      nodes_ = {context_.host};
+      return {};
+    }
+    auto nodes = scheduler::expand_hostlist(variable(context_.environment, "SLURM_JOB_NODELIST"));
+    if (!nodes) return tl::unexpected(nodes.error());
+    if (nodes->empty()) return fail(Errc::invalid_input, "SLURM_JOB_NODELIST is not set");
+    nodes_ = std::move(*nodes);
+    return {};
+  }
+
+  Result<void> verify() {
+    const auto ran = run_on_nodes(NodeStep::verify, plan_, context_, clock_);
+    if (!ran) return tl::unexpected(ran.error());
+    const NodeRecords records = join_nodes(plan_, nodes_, false);
+    sentinel_.nodes = records.names;
+    return outcome_of(*ran, records);
+  }
+
+  Result<void> train(Workload workload) {
+    const auto status = run_workload(plan_, context_, std::move(workload));
+    if (!status) {
+      sentinel_.exit_code = -1;
+      return tl::unexpected(status.error());
+    }
+    sentinel_.exit_code = status->code;
+    sentinel_.signal = status->signal;
+    if (!status->success()) return fail(Errc::invalid_input, status->describe());
+    return {};
+  }
+
+  Result<void> collect() {
+    const auto paths = list_outputs(plan_.folder);
+    if (!paths) return tl::unexpected(paths.error());
+    if (auto written = write_file_atomic(plan_.folder / kCollectList, Json(*paths).dump());
+        !written) {
+      return written;
+    }
+    const auto ran = run_on_nodes(NodeStep::collect, plan_, context_, clock_);
+    if (!ran) return tl::unexpected(ran.error());
+    const NodeRecords records = join_nodes(plan_, nodes_, true);
+    for (const Json& file : records.files) {
+      const auto digest = Digest::parse(file.at("digest").get<std::string>());
+      if (!digest) return tl::unexpected(digest.error());
+      sentinel_.files.push_back(
+          {file.at("path").get<std::string>(), file.at("size").get<std::uint64_t>(), *digest});
+    }
+    std::string lines;
+    for (const Json& line : records.lines) lines += line.dump() + "\n";
+    if (auto written = write_file_atomic(plan_.folder / kNodesFile, lines, 0444); !written) {
+      return written;
+    }
+    return outcome_of(*ran, records);
+  }
+
+  /// A step that ended badly without any node's saying why.
+  static Result<void> outcome_of(const std::string& step, const NodeRecords& records) {
+    if (!records.faults.empty()) return fail(Errc::integrity, joined(records.faults));
+    if (!step.empty()) return fail(Errc::io, step);
+    return {};
+  }
+
+  /// What no node hashed: the logs of the collecting itself, the joined records, and after a
+  /// failure everything that there is.
+  Result<void> hash_the_rest() {
+    auto paths = list_outputs(plan_.folder);
+    if (!paths && paths.error().code != Errc::not_found) return tl::unexpected(paths.error());
+    std::vector<std::string> all = paths ? std::move(*paths) : std::vector<std::string>();
+    if (fs::exists(plan_.folder / kNodesFile)) all.emplace_back(kNodesFile);
+    std::vector<std::string> known;
+    for (const OutputFile& file : sentinel_.files) known.push_back(file.path);
+    std::sort(known.begin(), known.end());
+    for (const std::string& path : all) {
+      if (std::binary_search(known.begin(), known.end(), path)) continue;
+      const auto hashed = hash_file(plan_.folder / path);
+      if (!hashed) return tl::unexpected(hashed.error());
+      sentinel_.files.push_back({path, hashed->size, hashed->digest});
+    }
+    return {};
+  }
+
+  const JobPlan& plan_;
+  const JobContext& context_;
+  Clock& clock_;
+  Sentinel sentinel_;
+  std::vector<std::string> nodes_;
+};
 
 }  // namespace
 
@@ -151,40 +234,7 @@ Result<Sentinel> run_job(const std::filesystem::path& plan_file, const JobContex
       !claimed) {
     return tl::unexpected(claimed.error());
   }
-
-  Sentinel sentinel;
-  sentinel.nonce = plan->nonce;
-  sentinel.host = context.host;
-  sentinel.nodes = {context.host};
-  const std::string restarts = variable(context.environment, "SLURM_RESTART_COUNT");
-  std::from_chars(restarts.data(), restarts.data() + restarts.size(), sentinel.restart_count);
-  sentinel.started = clock.now();
-
-  Result<void> outcome;
-  if (const auto status = run_workload(*plan, context, sentinel); status) {
-    sentinel.exit_code = status->code;
-    sentinel.signal = status->signal;
-    if (!status->success()) sentinel.failure = status->describe();
-  } else {
-    sentinel.exit_code = -1;
-    sentinel.failure = "the workload was not started: " + status.error().describe();
-    outcome = tl::unexpected(status.error());
-  }
-  for (const char* part : {"output", "logs"}) {
-    if (!fs::exists(plan->folder / part)) continue;
-    if (auto hashed = hash_outputs(plan->folder, part, sentinel.files); !hashed) {
-      return tl::unexpected(hashed.error());
-    }
-  }
-  std::sort(sentinel.files.begin(), sentinel.files.end(),
-            [](const OutputFile& a, const OutputFile& b) { return a.path < b.path; });
-  sentinel.ended = clock.now();
-  if (auto written = write_file_atomic(plan->folder / kSentinelFile, to_json(sentinel).dump(1));
-      !written) {
-    return tl::unexpected(written.error());
-  }
-  if (!outcome) return tl::unexpected(outcome.error());
-  return sentinel;
+  return AttemptJob(*plan, context, clock).run();
 }
 
 }  // namespace qualify::run

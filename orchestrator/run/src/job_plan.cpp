@@ -20,6 +20,7 @@ Json to_json(const JobPlan& plan) {
           {"seed", std::to_string(plan.seed)},
           {"scheduler", plan.scheduler},
           {"reservation", plan.reservation},
+          {"granted_nodes", plan.granted_nodes},
           {"nodes", plan.nodes},
           {"tasks_per_node", plan.tasks_per_node},
           {"gpus_per_node", plan.gpus_per_node}};
@@ -49,6 +50,7 @@ Result<JobPlan> read_job_plan(const std::filesystem::path& file) {
     plan.seed = std::stoll(json->at("seed").get<std::string>());
     plan.scheduler = json->at("scheduler").get<std::string>();
     plan.reservation = json->at("reservation").get<std::string>();
+    plan.granted_nodes = json->at("granted_nodes").get<std::vector<std::string>>();
     plan.nodes = json->at("nodes").get<std::uint32_t>();
     plan.tasks_per_node = json->at("tasks_per_node").get<std::uint32_t>();
     plan.gpus_per_node = json->at("gpus_per_node").get<std::uint32_t>();

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <nlohmann/json.hpp>
 #include <optional>
+#include <span>
 
 #include "qualify/spec/placeholders.hpp"
 
@@ -144,6 +146,16 @@ Result<Environment> workload_environment(const store::Bundle& bundle, const spec
 Environment recorded_environment(const store::Bundle& bundle, Environment environment) {
   for (const std::string& name : bundle.passed_environment) {
     if (environment.count(name) != 0) environment[name] = "(passed at launch)";
+  }
+  return environment;
+}
+
+Environment printable(Environment environment) {
+  for (auto& [name, value] : environment) {
+    if (!canonical_json(Json(value))) {
+      value = "hex:" +
+              to_hex(std::span(reinterpret_cast<const std::uint8_t*>(value.data()), value.size()));
+    }
   }
   return environment;
 }

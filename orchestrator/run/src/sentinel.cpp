@@ -17,6 +17,7 @@ Json to_json(const Sentinel& sentinel) {
           {"exit_code", sentinel.exit_code},
           {"signal", sentinel.signal},
           {"failure", sentinel.failure},
+          {"stage", sentinel.stage},
           {"host", sentinel.host},
           {"nodes", sentinel.nodes},
           {"restart_count", sentinel.restart_count},
@@ -44,6 +45,7 @@ Result<std::optional<Sentinel>> read_sentinel(const std::filesystem::path& folde
     sentinel.exit_code = json->at("exit_code").get<int>();
     sentinel.signal = json->at("signal").get<int>();
     sentinel.failure = json->at("failure").get<std::string>();
+    sentinel.stage = json->at("stage").get<std::string>();
     sentinel.host = json->at("host").get<std::string>();
     sentinel.nodes = json->at("nodes").get<std::vector<std::string>>();
     sentinel.restart_count = json->at("restart_count").get<std::uint32_t>();

@@ -19,8 +19,8 @@ class Description {
   explicit Description(const JobRequest& request)
       : name_(request.name + ":" + request.nonce),
         comment_(comment_for(request.nonce)),
-        stdout_(request.folder + "/stdout.log"),
-        stderr_(request.folder + "/stderr.log"),
+        stdout_(request.folder + "/job.out"),
+        stderr_(request.folder + "/job.err"),
         folder_(request.folder),
         reservation_(request.reservation),
         partition_(request.partition),

@@ -89,6 +89,7 @@ class Engine : public ::testing::Test {
     Sentinel sentinel;
     sentinel.nonce = plan.nonce;
     sentinel.bundle = plan.bundle;
+    sentinel.nodes = job.nodes;
     if (job.state == JobState::failed) sentinel.failure = "exit code 3";
     sentinel.started = sentinel.ended = clock.now();
     const auto hashed = hash_file(plan.folder / "output" / "metrics.jsonl").value();

@@ -53,5 +53,90 @@ TEST(Launch, AnUnknownNameIsSaidWithItsArgument) {
   EXPECT_THAT(argv.error().describe(), HasSubstr("'{data.corpus}'"));
 }
 
+TEST(Srun, SpreadsTasksOverNodesOneWordAnOption) {
+  JobPlan p = plan();
+  p.nodes = 384;
+  p.gpus_per_node = 8;
+  EXPECT_THAT(srun_argv("/usr/bin/srun", p, 8, true),
+              ElementsAre("/usr/bin/srun", "--nodes=384", "--ntasks=3072", "--ntasks-per-node=8",
+                          "--wait=0", "--kill-on-bad-exit=1", "--gpus-per-node=8"));
+}
+
+store::Bundle with_container(spec::ContainerKind kind) {
+  store::Bundle b = bundle();
+  b.container.kind = kind;
+  b.container.reference = "nvcr.io/nvidia/pytorch@sha256:" + std::string(64, 'a');
+  return b;
+}
+
+JobPlan slurm_plan() {
+  JobPlan p = plan();
+  p.scheduler = "slurm";
+  p.folder = "/state/runs/a/attempt-1";
+  return p;
+}
+
+TEST(Container, AReferenceIsEnteredThroughSrunByItsDigest) {
+  store::Bundle b = with_container(spec::ContainerKind::reference);
+  b.data = {{"corpus", "", {}, "/data/corpus"}};
+  b.passed_environment = {"TOKEN"};
+  const auto options = container_options(b, b.arms[0], slurm_plan(), kLayout);
+  ASSERT_TRUE(options) << options.error().describe();
+  EXPECT_THAT(*options,
+              ElementsAre("--container-image=docker://nvcr.io#nvidia/pytorch:sha256:" +
+                              std::string(64, 'a'),
+                          "--container-mounts=/state/runs/a/attempt-1:/state/runs/a/attempt-1,"
+                          "/data/corpus:/data/corpus:ro",
+                          "--container-workdir=/job/output", "--no-container-mount-home",
+                          "--container-env=NCCL_ALGO,PYTHONPATH,TOKEN"));
+}
+
+TEST(Container, AnImageOfTheDefaultRegistryKeepsItsPath) {
+  store::Bundle b = with_container(spec::ContainerKind::reference);
+  b.container.reference = "nvidia/cuda:12.8@sha256:" + std::string(64, 'b');
+  EXPECT_EQ(container_options(b, b.arms[0], slurm_plan(), kLayout).value().front(),
+            "--container-image=docker://nvidia/cuda:sha256:" + std::string(64, 'b'));
+}
+
+TEST(Container, AWorkloadThatEntersItByItselfGetsNoOptions) {
+  store::Bundle b = with_container(spec::ContainerKind::sif);
+  b.launch.argv = {"apptainer", "exec", "{container}", "python"};
+  EXPECT_THAT(container_options(b, b.arms[0], slurm_plan(), kLayout).value(), ElementsAre());
+}
+
+TEST(Container, OneThatNothingEntersIsNeverLeftOutSilently) {
+  const store::Bundle sif = with_container(spec::ContainerKind::sif);
+  EXPECT_EQ(container_options(sif, sif.arms[0], slurm_plan(), kLayout).error().code,
+            Errc::unsupported);
+  const store::Bundle reference = with_container(spec::ContainerKind::reference);
+  EXPECT_EQ(container_options(reference, reference.arms[0], plan(), kLayout).error().code,
+            Errc::unsupported)
+      << "on this machine";
+}
+
+TEST(Container, APathThatThePluginWouldSplitIsRefused) {
+  const store::Bundle b = with_container(spec::ContainerKind::reference);
+  JobPlan p = slurm_plan();
+  p.folder = "/state/a,b";
+  EXPECT_EQ(container_options(b, b.arms[0], p, kLayout).error().code, Errc::invalid_input);
+}
+
+TEST(Rendezvous, OneTaskANodeIsToldAsTorchrunIs) {
+  JobPlan p = plan();
+  p.nodes = 48;
+  p.gpus_per_node = 8;
+  std::map<std::string, std::string> environment = {{"MASTER_PORT", "1234"}};
+  add_rendezvous(environment, p, "gpu0001");
+  EXPECT_EQ(environment["MASTER_ADDR"], "gpu0001");
+  EXPECT_EQ(environment["MASTER_PORT"], "1234") << "what the bundle declares stands";
+  EXPECT_EQ(environment["PET_NNODES"], "48");
+  EXPECT_EQ(environment["PET_NPROC_PER_NODE"], "8");
+  EXPECT_EQ(environment["PET_MASTER_PORT"], "1234");
+  p.tasks_per_node = 8;
+  std::map<std::string, std::string> several;
+  add_rendezvous(several, p, "gpu0001");
+  EXPECT_FALSE(several.contains("PET_NNODES"));
+}
+
 }  // namespace
 }  // namespace qualify::run

@@ -25,8 +25,9 @@ struct JobPlan {
   std::filesystem::path folder;  ///< attempt folder, absolute
   std::string arm;
   std::int64_t seed = 0;
-  std::string scheduler;    ///< "local": start tasks here; "slurm": through srun
-  std::string reservation;  ///< for the record
+  std::string scheduler;  ///< "local": start tasks here; "slurm": through srun
+  std::string reservation;
+  std::vector<std::string> granted_nodes;  ///< the job checks on each node that it is among them
   std::uint32_t nodes = 1;
   std::uint32_t tasks_per_node = 1;
   std::uint32_t gpus_per_node = 0;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <map>
 #include <string>
@@ -36,6 +37,34 @@ struct JobLayout {
 [[nodiscard]] Result<std::map<std::string, std::string>> workload_environment(
     const store::Bundle& bundle, const spec::Arm& arm, const JobPlan& plan, const JobLayout& layout,
     const std::map<std::string, std::string>& inherited);
+
+/// What torch.distributed and torchrun ask for to find each other, the same on all nodes; declared
+/// values stand. `first_node`: where rank 0 is. Ranks are per task: src/task.sh, run_local_tasks.
+void add_rendezvous(std::map<std::string, std::string>& environment, const JobPlan& plan,
+                    const std::string& first_node);
+
+/// srun's argv up to its "--", for one step over all nodes of the allocation: `tasks_per_node`
+/// tasks on each, all GPUs visible to every task. `stop_at_failure`: the first task that fails
+/// ends the others, which wait for it; otherwise every task comes to its end.
+/// srun's own options only, every one a word by itself: nothing is read by a shell.
+[[nodiscard]] std::vector<std::string> srun_argv(const std::string& srun, const JobPlan& plan,
+                                                 std::uint32_t tasks_per_node,
+                                                 bool stop_at_failure);
+
+/// The options of pyxis with which srun enters the bundle's container, the attempt folder and the
+/// data in their own places, and declared variables over those of the image. None when the bundle
+/// has no container, or its argv names {container}: then the workload enters it by itself.
+/// Errors: unsupported (a container that nothing here enters), invalid_input (a path that pyxis
+/// cannot take).
+/// Source: pyxis README (options), enroot import (docker://REGISTRY#IMAGE:DIGEST).
+[[nodiscard]] Result<std::vector<std::string>> container_options(const store::Bundle& bundle,
+                                                                 const spec::Arm& arm,
+                                                                 const JobPlan& plan,
+                                                                 const JobLayout& layout);
+
+/// Bytes that are no text would make a record unreadable: such a value is kept as "hex:…".
+[[nodiscard]] std::map<std::string, std::string> printable(
+    std::map<std::string, std::string> environment);
 
 /// The same for the record: passed values are replaced by "(passed at launch)".
 [[nodiscard]] std::map<std::string, std::string> recorded_environment(

@@ -28,8 +28,9 @@ struct Sentinel {
   int exit_code = 0;
   int signal = 0;
   std::string failure;  ///< why the workload was not, or not rightly, run; empty otherwise
-  std::string host;
-  std::vector<std::string> nodes;  ///< where it ran, by the job's own account
+  std::string stage;    ///< where it failed: "prepare", "verify", "train", "collect"; empty = not
+  std::string host;     ///< of the batch step
+  std::vector<std::string> nodes;  ///< where it ran, by each node's own account; sorted
   std::uint32_t restart_count = 0;
   Time started;
   Time ended;

@@ -96,7 +96,7 @@ struct JobRequest {
   std::string name;   ///< for people, "qualify:<gate>:<run>"
   std::string executable;  ///< absolute path of this `qualify`
   std::string plan_file;   ///< absolute path of the job plan; on a shared file system
-  std::string folder;      ///< attempt folder, absolute: cwd, stdout.log, stderr.log
+  std::string folder;      ///< attempt folder, absolute: cwd, job.out, job.err
   std::map<std::string, std::string> environment;  ///< whole environment of the batch step
   std::uint32_t nodes = 1;
   std::uint32_t tasks_per_node = 1;

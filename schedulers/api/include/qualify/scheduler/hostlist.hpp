@@ -1,0 +1,18 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "qualify/base/error.hpp"
+
+namespace qualify::scheduler {
+
+/// Slurm's short form of many names, for those who have no libslurm at hand (inside a job):
+/// "gpu[0001-0003,0007],login1" -> gpu0001, gpu0002, gpu0003, gpu0007, login1; several brackets in
+/// one name multiply. The order is that of the text; repeats stay. At most 65,536 names, as Slurm.
+/// Errors: invalid_input. Source: the HOSTLIST section of Slurm's scontrol(1); tests/slurm compares
+/// with libslurm.
+[[nodiscard]] Result<std::vector<std::string>> expand_hostlist(std::string_view text);
+
+}  // namespace qualify::scheduler
