@@ -88,7 +88,9 @@ BlobWriter::BlobWriter(BlobWriter&& other) noexcept
     : folder_(std::move(other.folder_)),
       temporary_(std::exchange(other.temporary_, {})),
       fd_(std::move(other.fd_)),
+      buffer_(std::move(other.buffer_)),
       hash_(std::move(other.hash_)),
+      digest_(other.digest_),
       size_(other.size_) {}
 
 BlobWriter::~BlobWriter() {
@@ -96,9 +98,27 @@ BlobWriter::~BlobWriter() {
 }
 
 Result<void> BlobWriter::write(std::span<const std::byte> data) {
-  hash_.update(data);
+  constexpr std::size_t kBuffer = 256U << 10U;
   size_ += data.size();
+  if (buffer_.size() + data.size() <= kBuffer) {
+    buffer_.insert(buffer_.end(), data.begin(), data.end());
+    return {};
+  }
+  if (auto done = flush(); !done) return done;
+  if (data.size() <= kBuffer / 2) {
+    buffer_.reserve(kBuffer);
+    buffer_.assign(data.begin(), data.end());
+    return {};
+  }
+  hash_.update(data);
   return write_all(fd_.get(), data, temporary_);
+}
+
+Result<void> BlobWriter::flush() {
+  hash_.update(buffer_);
+  auto done = write_all(fd_.get(), buffer_, temporary_);
+  buffer_.clear();
+  return done;
 }
 
 Result<void> BlobWriter::copy_from(int fd, const std::filesystem::path& name) {
@@ -110,6 +130,7 @@ Result<void> BlobWriter::copy_from(int fd, const std::filesystem::path& name) {
 }
 
 Result<Descriptor> BlobWriter::commit(const std::string& media_type) {
+  if (auto done = flush(); !done) return tl::unexpected(done.error());
   const Descriptor descriptor{media_type, digest_ ? *digest_ : hash_.finish(), size_, {}};
   const std::filesystem::path path = folder_ / descriptor.digest.hex();
   // An existing blob is re-hashed, not trusted.

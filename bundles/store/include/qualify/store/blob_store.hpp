@@ -45,9 +45,11 @@ class BlobWriter {
   friend class BlobStore;
   BlobWriter(std::filesystem::path folder, std::filesystem::path temporary, Fd fd)
       : folder_(std::move(folder)), temporary_(std::move(temporary)), fd_(std::move(fd)) {}
+  [[nodiscard]] Result<void> flush();
   std::filesystem::path folder_;
   std::filesystem::path temporary_;
   Fd fd_;
+  std::vector<std::byte> buffer_;  ///< an archive comes in many small pieces
   Sha256 hash_;
   std::optional<Digest> digest_;  ///< when copy_from() made it
   std::uint64_t size_ = 0;
