@@ -72,7 +72,7 @@ std::string printable(std::string_view path) {
 
 Result<void> check_member_name(std::string_view path) {
   const auto refuse = [&](const char* why) -> Result<void> {
-    return fail(Errc::refused, std::string("a file name cannot be used: it ") + why,
+    return fail(Errc::invalid_input, std::string("a file name cannot be used: it ") + why,
                 printable(path));
   };
   if (path.empty()) return refuse("is empty");
@@ -146,7 +146,7 @@ std::vector<Error> TreeCheck::faults() const {
       const std::string& first = known->second;
       if (!added && first != actual && first.substr(first.rfind('/') + 1) != parts[i] &&
           reported.insert(folder_key).second) {
-        faults.push_back({Errc::refused,
+        faults.push_back({Errc::invalid_input,
                           "two names differ only by case or Unicode form: '" + printable(first) +
                               "' and '" + printable(actual) + "'",
                           printable(path),
@@ -155,7 +155,7 @@ std::vector<Error> TreeCheck::faults() const {
       }
       const bool last = i + 1 == parts.size();
       if (last ? !files.insert(actual).second : files.contains(actual)) {
-        faults.push_back({Errc::refused,
+        faults.push_back({Errc::invalid_input,
                           last ? "the name stands there twice" : "a file and a folder share a name",
                           printable(actual),
                           {},
@@ -165,7 +165,7 @@ std::vector<Error> TreeCheck::faults() const {
   }
   for (const auto& [path, target] : links_) {
     if (leaves(path, target)) {
-      faults.push_back({Errc::refused,
+      faults.push_back({Errc::invalid_input,
                         "symbolic link leads out of the tree: '" + printable(target) + "'",
                         printable(path),
                         "what it points at would not be in the bundle: link inside, or copy",

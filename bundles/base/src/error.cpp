@@ -33,12 +33,12 @@ Exit exit_for(Errc code) {
     case Errc::not_found:
     case Errc::already_exists:
     case Errc::unsupported:
+    case Errc::io:  // a path that may not be read or written, a full disk: for a person to mend
+    case Errc::no_space:
       return Exit::usage;
     case Errc::refused:
       return Exit::undecided;
     case Errc::busy:
-    case Errc::io:
-    case Errc::no_space:
     case Errc::unavailable:
     case Errc::internal:
       return Exit::unavailable;

@@ -137,7 +137,7 @@ Result<void> Tree::State::walk_commit(std::size_t part, const git_oid& commit_id
 Result<void> Tree::State::walk_tree(std::size_t part, const git_oid& id, const std::string& prefix,
                                     int depth, int submodules) {
   if (depth > kDeepestTree) {
-    return fail(Errc::refused, "folders are nested too deep", archive::printable(prefix));
+    return fail(Errc::invalid_input, "folders are nested too deep", archive::printable(prefix));
   }
   git_tree* raw = nullptr;
   if (const int code = git_tree_lookup(&raw, parts[part].handle.get(), &id); code != 0) {
@@ -158,8 +158,11 @@ Result<void> Tree::State::walk_tree(std::size_t part, const git_oid& id, const s
                mode == GIT_FILEMODE_LINK) {
       files.push_back({path, child, mode, part});
     } else {
-      faults.push_back(
-          {Errc::refused, "unknown file mode in the git tree", archive::printable(path), {}, {}});
+      faults.push_back({Errc::invalid_input,
+                        "unknown file mode in the git tree",
+                        archive::printable(path),
+                        {},
+                        {}});
     }
     if (!done) return done;
   }
@@ -169,7 +172,7 @@ Result<void> Tree::State::walk_tree(std::size_t part, const git_oid& id, const s
 Result<void> Tree::State::walk_submodule(std::size_t parent, const git_oid& commit_id,
                                          const std::string& path, int submodules) {
   if (submodules >= kDeepestSubmodule) {
-    return fail(Errc::refused, "submodules are nested too deep", archive::printable(path));
+    return fail(Errc::invalid_input, "submodules are nested too deep", archive::printable(path));
   }
   git_repository* const outer = parts[parent].handle.get();
   const std::string inside = path.substr(parts[parent].prefix.size());
@@ -219,7 +222,7 @@ void Tree::State::check_names() {
     // Git lets a link hold any bytes; the kernel does not.
     if (target.empty() || target.size() >= kLongestLink ||
         target.find('\0') != std::string_view::npos) {
-      faults.push_back({Errc::refused,
+      faults.push_back({Errc::invalid_input,
                         "symbolic link has no usable target",
                         archive::printable(file.path),
                         {},

@@ -42,45 +42,28 @@ bool is_numeric_variable(const std::string& name) {
   return std::binary_search(numeric_variables().begin(), numeric_variables().end(), name);
 }
 
-std::map<std::string, std::optional<std::string>> numeric_environment(
-    const std::map<std::string, std::string>& effective) {
-  std::map<std::string, std::optional<std::string>> numeric;
-  for (const std::string& name : numeric_variables()) {
-    const auto found = effective.find(name);
-    numeric[name] = found == effective.end() ? std::nullopt : std::optional(found->second);
-  }
-  return numeric;
-}
-
-std::vector<Error> environment_faults(const std::map<std::string, std::string>& required,
-                                      const std::map<std::string, std::string>& declared,
-                                      const std::map<std::string, std::string>& effective,
-                                      const std::string& where) {
+std::vector<Error> inherited_faults(const std::map<std::string, std::string>& required,
+                                    const std::map<std::string, std::string>& inherited,
+                                    const std::string& where) {
   std::vector<Error> faults;
   for (const auto& [name, value] : required) {
-    const auto found = effective.find(name);
-    if (found != effective.end() && found->second == value) continue;
+    const auto found = inherited.find(name);
+    if (found == inherited.end() || found->second == value) continue;
     faults.push_back({Errc::refused,
-                      name + " is " +
-                          (found == effective.end() ? "not set" : "'" + found->second + "'") +
-                          ", the bundle requires '" + value + "'",
+                      name + " is '" + found->second + "', the bundle requires '" + value + "'",
                       where,
-                      "set it in the bundle's or the arm's 'environment'",
+                      "unset " + name + ", or set it to the required value",
                       {}});
   }
-  for (const auto& [name, value] : effective) {
-    if (!is_numeric_variable(name) || required.contains(name)) continue;
-    const auto said = declared.find(name);
-    if (said != declared.end() && said->second == value) continue;
-    faults.push_back(
-        {Errc::refused,
-         name + "='" + value + "' changes numerics, and the bundle " +
-             (said == declared.end() ? "does not declare it" : "says '" + said->second + "'"),
-         where,
-         "unset " + name + ", or declare it in 'environment'",
-         {}});
-  }
   return faults;
+}
+
+std::vector<std::string> inherited_numeric(const std::map<std::string, std::string>& inherited) {
+  std::vector<std::string> names;
+  for (const auto& [name, value] : inherited) {
+    if (is_numeric_variable(name)) names.push_back(name);
+  }
+  return names;
 }
 
 }  // namespace qualify::spec

@@ -10,14 +10,12 @@
 
 #include "copy.hpp"
 #include "index.hpp"
+#include "open_blob.hpp"
 #include "qualify/base/json.hpp"
 #include "stat_cache.hpp"
 
 namespace qualify::store {
 
-namespace {
-
-/// Opens a blob for reading: a plain file, not reached through a link in its last part.
 Result<Fd> open_blob(const std::filesystem::path& path) {
   Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   if (!fd.valid() && errno == ELOOP) {
@@ -32,6 +30,8 @@ Result<Fd> open_blob(const std::filesystem::path& path) {
   }
   return fd;
 }
+
+namespace {
 
 Result<std::uint64_t> stream_blob(const std::filesystem::path& path, const Digest& digest,
                                   const Sink& sink) {

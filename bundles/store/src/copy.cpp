@@ -149,7 +149,10 @@ Result<HashedFile> copy_and_hash(int from, int to, const std::filesystem::path& 
   }
   std::uint64_t written = 0;
   return hash_stream(from, name, [&](std::span<const std::byte> piece) -> Result<void> {
-    if (auto done = write_all(to, piece, name); !done) return done;
+    if (auto done = write_all(to, piece, name); !done) {
+      done.error().message = "its copy in the store: " + done.error().message;
+      return done;
+    }
     written += piece.size();
     // The disk works while the rest is read; the fsync at the end then waits for the rest only.
     if (written % kFlush < piece.size()) ::sync_file_range(to, 0, 0, SYNC_FILE_RANGE_WRITE);

@@ -7,6 +7,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "open_blob.hpp"
 #include "qualify/archive/tar.hpp"
 
 namespace qualify::store {
@@ -19,7 +20,7 @@ constexpr std::size_t kPiece = 1U << 18U;
 using Files = std::map<std::string, std::string>;
 
 Result<Files> files_in_archive(const BlobStore& store, const Descriptor& blob) {
-  auto fd = open_read(store.path_of(blob.digest));
+  auto fd = open_blob(store.path_of(blob.digest));
   if (!fd) return tl::unexpected(fd.error());
   if (auto good = store.verify(blob.digest); !good) return tl::unexpected(good.error());
   archive::TarReader tar([&](std::span<std::byte> buffer) -> Result<std::size_t> {

@@ -7,6 +7,7 @@
 #include "copy.hpp"
 #include "media_types.hpp"
 #include "parallel.hpp"
+#include "qualify/archive/names.hpp"
 #include "qualify/container/image.hpp"
 #include "qualify/container/oci.hpp"
 #include "qualify/git/tree.hpp"
@@ -226,7 +227,12 @@ Result<std::map<std::string, fs::path>> files_below(const fs::path& folder) {
       return fail(Errc::invalid_input, "data holds something that is not a file",
                   it->path().string());
     }
-    files.emplace(it->path().lexically_relative(folder).generic_string(), it->path());
+    std::string name = it->path().lexically_relative(folder).generic_string();
+    if (!canonical_json(Json(name))) {
+      return fail(Errc::invalid_input, "a file name is not UTF-8",
+                  archive::printable(it->path().string()), "rename it");
+    }
+    files.emplace(std::move(name), it->path());
   }
   if (error) return fail_errno(error.value(), "cannot read folder", folder.string());
   return files;

@@ -4,8 +4,11 @@
 
 #include <cerrno>
 #include <cstdlib>
+#include <functional>
 #include <memory>
 
+#include "open_blob.hpp"
+#include "parallel.hpp"
 #include "qualify/archive/names.hpp"
 #include "qualify/archive/tar.hpp"
 #include "qualify/store/bundle.hpp"
@@ -33,9 +36,9 @@ class BlobSource {
  public:
   static Result<BlobSource> open(const BlobStore& store, const Descriptor& blob) {
     const fs::path path = store.path_of(blob.digest);
-    Fd fd(::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
-    if (!fd.valid()) return fail_errno(errno, "cannot open blob", path.string());
-    return BlobSource(path, blob.digest, std::move(fd));
+    auto fd = open_blob(path);
+    if (!fd) return tl::unexpected(fd.error());
+    return BlobSource(path, blob.digest, std::move(*fd));
   }
   Result<std::size_t> read(std::span<std::byte> buffer) {
     ssize_t count = 0;
@@ -134,14 +137,27 @@ Result<void> copy_blob(const BlobStore& store, const Descriptor& blob, const fs:
   return {};
 }
 
+/// Everything that the bundle holds, in parallel. The container stays where it is, and is read to
+/// its end like the rest: what runs is what was sealed.
 Result<void> fill(const BlobStore& store, const Bundle& bundle, const fs::path& folder) {
+  std::vector<std::function<Result<void>()>> tasks;
+  if (bundle.container.content.size > 0) {
+    tasks.emplace_back([&] { return store.verify(bundle.container.content.digest); });
+  }
   for (const SealedCode& code : bundle.code) {
-    if (auto done = unpack(store, code.archive, folder / "code" / code.name); !done) return done;
+    tasks.emplace_back([&] { return unpack(store, code.archive, folder / "code" / code.name); });
   }
   for (const SealedConfig& config : bundle.configs) {
-    const fs::path place = folder / "config" / config.name;
-    if (auto done = make_folders(place); !done) return done;
-    if (auto done = copy_blob(store, config.content, place / config.file_name); !done) return done;
+    tasks.emplace_back([&]() -> Result<void> {
+      const fs::path place = folder / "config" / config.name;
+      if (auto done = make_folders(place); !done) return done;
+      return copy_blob(store, config.content, place / config.file_name);
+    });
+  }
+  std::vector<Result<void>> done(tasks.size());
+  for_each_index(tasks.size(), 0, [&](std::size_t i) { done[i] = tasks[i](); });
+  for (Result<void>& one : done) {
+    if (!one) return std::move(one);
   }
   return {};
 }

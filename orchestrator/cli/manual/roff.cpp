@@ -178,7 +178,7 @@ std::string manual_page(const Command& program, std::string_view version) {
   out << ".SH EXIT STATUS\n"
       << ".TP\n0\npass, equal, done\n"
       << ".TP\n1\nfail, differs\n"
-      << ".TP\n2\nusage or bad input\n"
+      << ".TP\n2\nusage, bad input, or a file that cannot be read or written\n"
       << ".TP\n3\ninconclusive, needs a decision, blocked or refused\n"
       << ".TP\n4\nscheduler or system unavailable\n"
       << ".TP\n5\nintegrity fault\n"

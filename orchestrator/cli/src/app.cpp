@@ -31,9 +31,9 @@ void describe_program(CLI::App& app, Session& session) {
   app.require_subcommand(1);
   app.fallthrough();
   app.footer(
-      "Exit codes: 0 pass, equal, done; 1 fail, differs; 2 usage or bad input;\n"
-      "3 inconclusive, needs a decision, blocked or refused; 4 scheduler or system\n"
-      "unavailable; 5 integrity fault; 130 stopped by Ctrl-C.");
+      "Exit codes: 0 pass, equal, done; 1 fail, differs; 2 usage, bad input or a file\n"
+      "that cannot be used; 3 inconclusive, needs a decision, blocked or refused;\n"
+      "4 scheduler or system unavailable; 5 integrity fault; 130 stopped by Ctrl-C.");
   for (const AddCommand add : kCommands) add(app, session);
 }
 

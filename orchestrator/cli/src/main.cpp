@@ -1,4 +1,5 @@
 #include <pwd.h>
+#include <signal.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -37,10 +38,20 @@ int terminal_width() {
   return 80;
 }
 
+/// A write over the file size limit then fails by name, like one on a full disk, instead of ending
+/// the process. A handler, not SIG_IGN, which programs that are started would inherit.
+void turn_file_limit_into_error() {
+  struct sigaction action {};
+  action.sa_handler = [](int) {};
+  ::sigemptyset(&action.sa_mask);
+  ::sigaction(SIGXFSZ, &action, nullptr);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   using namespace qualify;
+  turn_file_limit_into_error();
   SystemClock clock;
   std::error_code ignored;
   cli::Session session{std::cout,

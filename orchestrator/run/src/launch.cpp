@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 
+#include "qualify/spec/environment_policy.hpp"
 #include "qualify/spec/placeholders.hpp"
 
 namespace qualify::run {
@@ -109,6 +110,10 @@ bool is_inherited(const std::string& name) {
 Result<Environment> workload_environment(const store::Bundle& bundle, const spec::Arm& arm,
                                          const JobPlan& plan, const JobLayout& layout,
                                          const Environment& inherited) {
+  if (auto faults = spec::inherited_faults(bundle.required_environment, inherited, "the job");
+      !faults.empty()) {
+    return Unexpected(std::move(faults.front()));
+  }
   Environment environment;
   for (const auto& [name, value] : inherited) {
     if (is_inherited(name)) environment[name] = value;

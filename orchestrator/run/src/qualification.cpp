@@ -6,6 +6,7 @@
 #include "qualify/base/files.hpp"
 #include "qualify/certify/statement.hpp"
 #include "qualify/run/evidence.hpp"
+#include "qualify/spec/environment_policy.hpp"
 
 namespace qualify::run {
 
@@ -123,6 +124,10 @@ Result<Outcome> qualify_gate(State& state, const Request& request, const Ports& 
 
   const auto bundle = store::load(state.bundles, request.bundle);
   if (!bundle) return tl::unexpected(bundle.error());
+  // Said before anything starts, and again in the job for what it inherits on its node.
+  auto disagree =
+      spec::inherited_faults(bundle->required_environment, ports.environment, "this environment");
+  if (!disagree.empty()) return Unexpected(std::move(disagree.front()));
   const auto plan = plan::expand(request.gate, *bundle, request.grant);
   if (!plan) return tl::unexpected(plan.error());
 

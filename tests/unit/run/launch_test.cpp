@@ -45,6 +45,20 @@ TEST(Launch, EnvironmentValuesGetTheirPlacesToo) {
   EXPECT_FALSE(environment->contains("NCCL_PROTO"));  // inherited, not declared
 }
 
+TEST(Launch, WhatTheBundleRequiresMustBeSoInsideAndOutside) {
+  auto b = bundle();
+  b.required_environment = {{"NCCL_ALGO", "Tree"}};
+  EXPECT_TRUE(workload_environment(b, b.arms[0], plan(), kLayout, {{"NCCL_ALGO", "Tree"}}));
+  EXPECT_TRUE(workload_environment(b, b.arms[0], plan(), kLayout, {}));
+  const auto outside = workload_environment(b, b.arms[0], plan(), kLayout, {{"NCCL_ALGO", "Ring"}});
+  ASSERT_FALSE(outside);
+  EXPECT_THAT(outside.error().describe(), HasSubstr("NCCL_ALGO is 'Ring'"));
+  b.required_environment = {{"NCCL_ALGO", "Ring"}};  // but the arm says Tree
+  const auto inside = workload_environment(b, b.arms[0], plan(), kLayout, {});
+  ASSERT_FALSE(inside);
+  EXPECT_THAT(inside.error().describe(), HasSubstr("effective is 'Tree'"));
+}
+
 TEST(Launch, AnUnknownNameIsSaidWithItsArgument) {
   auto b = bundle();
   b.launch.argv.emplace_back("{data.corpus}");

@@ -17,25 +17,23 @@ TEST(EnvironmentPolicy, TheListIsSortedAndWithoutRepeats) {
   EXPECT_FALSE(is_numeric_variable("PATH"));
 }
 
-TEST(EnvironmentPolicy, NotSetIsRecordedToo) {
-  const auto numeric = numeric_environment({{"NCCL_ALGO", "Ring"}, {"PATH", "/bin"}});
-  EXPECT_EQ(numeric.at("NCCL_ALGO"), "Ring");
-  EXPECT_EQ(numeric.at("NCCL_PROTO"), std::nullopt);
-  EXPECT_FALSE(numeric.contains("PATH"));
+TEST(EnvironmentPolicy, AnInheritedValueThatDisagreesIsAFault) {
+  const std::map<std::string, std::string> required{{"NCCL_ALGO", "Ring"},
+                                                    {"MAMBA_DETERMINISTIC", "1"}};
+  EXPECT_THAT(inherited_faults(required, {{"NCCL_ALGO", "Ring"}, {"EDITOR", "vi"}}, "n1"),
+              IsEmpty());
+  const auto faults = inherited_faults(
+      required, {{"NCCL_ALGO", "Tree"}, {"MAMBA_DETERMINISTIC", ""}, {"NCCL_PROTO", "LL"}}, "n1");
+  ASSERT_EQ(faults.size(), 2U);
+  EXPECT_THAT(faults[0].describe(), HasSubstr("n1: MAMBA_DETERMINISTIC is ''"));
+  EXPECT_THAT(faults[1].describe(), HasSubstr("NCCL_ALGO is 'Tree', the bundle requires 'Ring'"));
+  EXPECT_THAT(faults[1].describe(), HasSubstr("unset NCCL_ALGO"));
 }
 
-TEST(EnvironmentPolicy, FindsWhatIsMissingOverriddenOrFromOutside) {
-  EXPECT_THAT(environment_faults({{"NCCL_ALGO", "Ring"}}, {{"NCCL_ALGO", "Ring"}},
-                                 {{"NCCL_ALGO", "Ring"}, {"EDITOR", "vi"}}, "n1"),
-              IsEmpty());
-  const auto faults = environment_faults(
-      {{"NCCL_ALGO", "Ring"}, {"MAMBA_DETERMINISTIC", "1"}}, {{"NCCL_PROTO", "Simple"}},
-      {{"NCCL_ALGO", "Tree"}, {"NCCL_PROTO", "LL"}, {"NCCL_BUFFSIZE", "1"}}, "n1");
-  ASSERT_EQ(faults.size(), 4U);
-  EXPECT_THAT(faults[0].describe(), HasSubstr("n1: MAMBA_DETERMINISTIC is not set"));
-  EXPECT_THAT(faults[1].describe(), HasSubstr("NCCL_ALGO is 'Tree', the bundle requires 'Ring'"));
-  EXPECT_THAT(faults[2].describe(), HasSubstr("NCCL_BUFFSIZE='1' changes numerics"));
-  EXPECT_THAT(faults[3].describe(), HasSubstr("the bundle says 'Simple'"));
+TEST(EnvironmentPolicy, WhatChangesNumericsIsNamed) {
+  EXPECT_THAT(
+      inherited_numeric({{"NCCL_ALGO", "Ring"}, {"PATH", "/bin"}, {"OMP_NUM_THREADS", "4"}}),
+      ::testing::ElementsAre("NCCL_ALGO", "OMP_NUM_THREADS"));
 }
 
 }  // namespace

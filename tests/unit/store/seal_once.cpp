@@ -1,8 +1,9 @@
-// seal_once [--settled] SPEC STORE | seal_once --import SOURCE STORE
+// seal_once [--settled] [--one-thread] SPEC STORE | seal_once --import SOURCE STORE
 //
-// --settled: inputs count as unchanged for long, however young they are.
 // The smallest program that seals or imports: tests run it under other users, locales, umasks, and
 // kill it at every step. Prints the digest.
+//   --settled     inputs count as unchanged for long, however young they are
+//   --one-thread  one input after the other, so that steps have an order
 #include <iostream>
 #include <string>
 
@@ -10,9 +11,15 @@
 
 int main(int argc, char** argv) {
   using namespace qualify;
-  const bool import = argc == 4 && std::string(argv[1]) == "--import";
-  const bool settled = argc == 4 && std::string(argv[1]) == "--settled";
-  if (argc != 3 && !import && !settled) return 64;
+  bool import = false;
+  store::SealOptions options;
+  for (int i = 1; i < argc - 2; ++i) {
+    const std::string flag = argv[i];
+    if (flag == "--import") import = true;
+    if (flag == "--settled") options.settle = std::chrono::hours(-1);
+    if (flag == "--one-thread") options.jobs = 1;
+  }
+  if (argc < 3) return 64;
   const auto stop = [](const Error& error) {
     std::cerr << error.describe() << '\n';
     return static_cast<int>(exit_for(error.code));
@@ -20,15 +27,13 @@ int main(int argc, char** argv) {
   auto store = store::BlobStore::open(argv[argc - 1]);
   if (!store) return stop(store.error());
   if (import) {
-    const auto digests = store::import_bundles(*store, argv[2]);
+    const auto digests = store::import_bundles(*store, argv[argc - 2]);
     if (!digests) return stop(digests.error());
     std::cout << digests->at(0).str() << '\n';
     return 0;
   }
   const auto spec = spec::read_bundle_spec(argv[argc - 2]);
   if (!spec) return stop(spec.error());
-  store::SealOptions options;
-  if (settled) options.settle = std::chrono::hours(-1);
   const auto bundle = store::seal(*spec, *store, options);
   if (!bundle) return stop(bundle.error());
   std::cout << bundle->digest.str() << '\n';

@@ -136,6 +136,20 @@ TEST(Materialize, LaysOutReadOnlyAndExactly) {
   test::run({"chmod", "-R", "u+w", target.string()});
 }
 
+TEST(Materialize, AChangedContainerIsFoundAlthoughItStaysInTheStore) {
+  Fixture f;
+  test::run({"mksquashfs", (f.folder / "corpus").string(), (f.folder / "image.sqsh").string(),
+             "-quiet", "-no-progress"});
+  f.replace("seeds:", "container: {kind: sqsh, file: image.sqsh}\nseeds:");
+  const auto sealed = f.seal().value();
+  const auto store = f.store();
+  const fs::path blob = store.path_of(sealed.container.content.digest);
+  fs::permissions(blob, fs::perms::owner_all);
+  std::ofstream(blob, std::ios::app) << "x";
+  EXPECT_EQ(materialize(store, sealed, f.folder / "jobs/one").error().code, Errc::integrity);
+  EXPECT_TRUE(fs::is_empty(f.folder / "jobs"));
+}
+
 TEST(Materialize, ABrokenBlobLeavesNothing) {
   const Fixture f;
   const auto sealed = f.seal().value();

@@ -8,6 +8,7 @@
 #include "qualify/journal/journal.hpp"
 #include "qualify/ledger/ledger.hpp"
 #include "qualify/run/progress.hpp"
+#include "qualify/spec/environment_policy.hpp"
 
 namespace qualify::cli {
 
@@ -59,7 +60,36 @@ Result<std::string> look_at_scheduler(const Session& session, const std::string&
   return (*scheduler)->describe();
 }
 
-Result<Exit> run_doctor(Session& session, bool json) {
+/// Whether what this shell sets agrees with what the bundle requires.
+Result<std::string> look_at_environment(const Session& session, const run::State& state,
+                                        const std::string& reference) {
+  const auto digest = store::resolve(state.bundles, reference);
+  if (!digest) return tl::unexpected(digest.error());
+  const auto bundle = store::load(state.bundles, *digest);
+  if (!bundle) return tl::unexpected(bundle.error());
+  auto faults =
+      spec::inherited_faults(bundle->required_environment, session.environment, "this shell");
+  if (!faults.empty()) {
+    Error first = std::move(faults.front());
+    first.others.assign(faults.begin() + 1, faults.end());
+    return Unexpected(std::move(first));
+  }
+  std::string text =
+      std::to_string(bundle->required_environment.size()) + " required values, none disagrees";
+  std::string ignored;
+  for (const std::string& name : spec::inherited_numeric(session.environment)) {
+    ignored += (ignored.empty() ? "" : ", ") + name;
+  }
+  if (!ignored.empty()) text += "; set here, but reaching no workload: " + ignored;
+  return text;
+}
+
+struct Options {
+  std::string bundle;
+  bool json = false;
+};
+
+Result<Exit> run_doctor(Session& session, const Options& options) {
   std::vector<Check> checks;
   checks.push_back({"qualify", "ok", version()});
   auto state = run::open_state_read_only(session.state_folder());
@@ -73,6 +103,9 @@ Result<Exit> run_doctor(Session& session, bool json) {
     checks.push_back(check("bundles", look_at_bundles(*state)));
     checks.push_back(check("journal", look_at_journal(*state)));
     checks.push_back(check("ledger", look_at_ledger(*state)));
+    if (!options.bundle.empty()) {
+      checks.push_back(check("environment", look_at_environment(session, *state, options.bundle)));
+    }
   }
   checks.push_back(check("local machine", look_at_scheduler(session, "")));
   checks.push_back(check("slurm", look_at_scheduler(session, "any")));
@@ -82,7 +115,7 @@ Result<Exit> run_doctor(Session& session, bool json) {
     // A machine without a running Slurm is whole; the reason is shown.
     good = good && (entry.state != "fault" || entry.name == "slurm");
   }
-  if (json) {
+  if (options.json) {
     Json list = Json::array();
     for (const Check& entry : checks) {
       list.push_back({{"name", entry.name}, {"state", entry.state}, {"detail", entry.detail}});
@@ -99,10 +132,14 @@ Result<Exit> run_doctor(Session& session, bool json) {
 }  // namespace
 
 void add_doctor(CLI::App& app, Session& session) {
-  auto json = std::make_shared<bool>(false);
+  auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand("doctor", "Check this machine and the state folder");
-  command->add_flag("--json", *json, "Print one JSON record");
-  command->callback([&session, json] { session.finish(run_doctor(session, *json)); });
+  command
+      ->add_option("--bundle", options->bundle,
+                   "Check too that this shell's environment agrees with what it requires")
+      ->type_name("BUNDLE");
+  command->add_flag("--json", options->json, "Print one JSON record");
+  command->callback([&session, options] { session.finish(run_doctor(session, *options)); });
 }
 
 }  // namespace qualify::cli

@@ -12,7 +12,7 @@ namespace qualify::archive {
 
 /// A relative path without "", "." and ".." parts, control characters or invalid UTF-8, parts of at
 /// most 255 bytes, 3,840 bytes in all (PATH_MAX leaves the rest for the folder it is laid out in).
-/// Errors: refused, naming the path in printable form.
+/// Errors: invalid_input, naming the path in printable form.
 [[nodiscard]] Result<void> check_member_name(std::string_view path);
 
 /// The path with control characters and invalid UTF-8 as \xNN, cut in the middle when long.

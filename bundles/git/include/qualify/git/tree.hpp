@@ -28,8 +28,8 @@ class Tree {
   ///   assume-unchanged and skip-worktree flags (untracked files are not part of any commit);
   /// - names: not UTF-8, "." or "..", too long, clashing by case or Unicode form;
   /// - symbolic links that leave the tree; submodules that are not there.
-  /// Errors: not_found (repository, revision), refused (all faults in Error::others), unsupported
-  /// (SHA-256 repository), io.
+  /// Errors: not_found (repository, revision), invalid_input (names, links), refused (worktree,
+  /// submodules), all faults in Error::others; unsupported (SHA-256 repository), io.
   [[nodiscard]] static Result<Tree> open(const std::filesystem::path& repository,
                                          const std::string& revision,
                                          const TreeOptions& options = {});

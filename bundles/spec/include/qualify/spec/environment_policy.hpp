@@ -1,7 +1,6 @@
 #pragma once
 
 #include <map>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,25 +9,23 @@
 /// The environment that a workload really gets: an inherited variable can override a recipe.
 namespace qualify::spec {
 
-/// Variables that change what training computes, or in which order: always recorded with a run.
+/// Variables that change what training computes, or in which order. Always recorded with a run, as
+/// its whole effective environment is.
 /// Sorted. Source: Megatron-LM's --deterministic-mode checks, and the libraries under it (NCCL,
 /// cuBLAS, cuDNN, Transformer Engine, Triton, Mamba, PyTorch).
 [[nodiscard]] const std::vector<std::string>& numeric_variables();
 [[nodiscard]] bool is_numeric_variable(const std::string& name);
 
-/// Of `effective` what changes numerics; a variable of the list that is not set is there with
-/// nothing, as "not set" is a setting too.
-[[nodiscard]] std::map<std::string, std::optional<std::string>> numeric_environment(
-    const std::map<std::string, std::string>& effective);
-
-/// What is wrong with an effective environment, all of it:
-/// - a required variable that is missing or has another value;
-/// - a variable that changes numerics, has a value, and is neither declared by the bundle or arm
-///   (`declared`, with the same value) nor required: it came from outside.
-/// Empty = good. `where` goes into each error's context ("node n12", "this shell").
-[[nodiscard]] std::vector<Error> environment_faults(
+/// Where an inherited environment disagrees with the values that a bundle requires: one fault a
+/// variable, in order of names; empty = good. What is not set outside is no fault: the bundle sets
+/// it. `where` goes into each error's context ("node n12", "this shell").
+[[nodiscard]] std::vector<Error> inherited_faults(
     const std::map<std::string, std::string>& required,
-    const std::map<std::string, std::string>& declared,
-    const std::map<std::string, std::string>& effective, const std::string& where);
+    const std::map<std::string, std::string>& inherited, const std::string& where);
+
+/// The inherited variables that change numerics. They reach no workload, whose environment is the
+/// bundle's; somebody who set them may think otherwise.
+[[nodiscard]] std::vector<std::string> inherited_numeric(
+    const std::map<std::string, std::string>& inherited);
 
 }  // namespace qualify::spec

@@ -93,8 +93,8 @@ struct SealOptions {
                                         unsigned jobs = 0);
 
 /// Lays the bundle out for a job below `folder` (must not exist): code/<name>/…,
-/// config/<name>/<file>, all read-only. Every blob is verified while it is read. Errors: integrity,
-/// io, no_space.
+/// config/<name>/<file>, all read-only. Every blob is verified while it is read, and so is the
+/// container, which stays in the store. Errors: integrity, io, no_space.
 [[nodiscard]] Result<void> materialize(const BlobStore& store, const Bundle& bundle,
                                        const std::filesystem::path& folder);
 

@@ -1,0 +1,314 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <set>
+#include <thread>
+
+#include "fixture.hpp"
+#include "qualify/store/garbage.hpp"
+#include "qualify/store/transfer.hpp"
+#include "support/program.hpp"
+
+/// What goes wrong around a store: each fault is said by name, with the exit code of its kind, and
+/// the store is as it was.
+namespace qualify::store {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+struct Prepared : Fixture {
+  Prepared() {
+    // Larger than one piece, so that there is a moment in the middle of it.
+    std::string large(3U << 20U, 'x');
+    for (std::size_t i = 0; i < large.size(); i += 4096) large[i] = static_cast<char>(i / 4096);
+    write("corpus/large.bin", large);
+    test::run({"mksquashfs", (folder / "corpus").string(), (folder / "image.sqsh").string(),
+               "-quiet", "-no-progress", "-noI", "-noD", "-noF"});
+    replace("seeds:", "container: {kind: sqsh, file: image.sqsh}\nseeds:");
+    write("bundle.yaml", spec_text);
+  }
+  [[nodiscard]] std::vector<std::string> sealing(const std::string& name = "s") const {
+    return {SEAL_ONCE, (folder / "bundle.yaml").string(), (folder / name).string()};
+  }
+};
+
+std::vector<std::string> operator+(std::vector<std::string> a, const std::vector<std::string>& b) {
+  a.insert(a.end(), b.begin(), b.end());
+  return a;
+}
+
+/// Nothing is listed, nothing half-written lies there, and the next seal works.
+void expect_as_it_was(const Prepared& f, const std::string& what) {
+  auto store = BlobStore::open(f.folder / "s");
+  ASSERT_TRUE(store) << what << ": " << store.error().describe();
+  // Only a sync that fails after the last rename leaves the bundle, whole.
+  const std::vector<Bundle> bundles = list(*store).value();
+  for (const Bundle& bundle : bundles) {
+    EXPECT_TRUE(verify(*store, bundle.digest).empty()) << what;
+    EXPECT_THAT(what, HasSubstr("cannot sync folder"));
+  }
+  for (const auto& entry : fs::recursive_directory_iterator(store->root())) {
+    EXPECT_EQ(entry.path().filename().string().find(".tmp"), std::string::npos) << what;
+    EXPECT_FALSE(entry.path().filename().string().starts_with(".index")) << what;
+  }
+}
+
+/// A disk that is full, or fails, at one step after the other.
+class EveryStep : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(EveryStep, ThatFailsIsSaidAndLeavesTheStoreAsItWas) {
+  const Prepared f;
+  const auto expected = f.seal("reference").value().digest;
+  const std::string log = (f.folder / "log").string();
+  int failures = 0;
+  for (const std::string call :
+       {"write", "fsync", "fchmod", "rename", "mkdir", "fallocate", "utimensat"}) {
+    for (int step = 1;; ++step) {
+      fs::remove_all(f.folder / "s");
+      const auto ran = test::run_program(std::vector<std::string>{
+          "/usr/bin/strace", "-qq", "-f", "-o", log, "-e", "trace=" + call, "-e",
+          "inject=" + call + ":error=" + GetParam() + ":when=" + std::to_string(step), SEAL_ONCE,
+          "--one-thread", (f.folder / "bundle.yaml").string(), (f.folder / "s").string()});
+      if (read_file(log)->find("(INJECTED)") == std::string::npos) break;
+      const std::string what = call + " " + std::to_string(step) + ": " + ran.output;
+      if (ran.exit_code == 0) {
+        // What failed was only of use (the seal cache, space set aside): the bundle is whole.
+        const auto store = BlobStore::open(f.folder / "s");
+        ASSERT_TRUE(store) << what;
+        ASSERT_TRUE(verify(*store, expected).empty()) << what;
+      } else {
+        ++failures;
+        ASSERT_EQ(ran.exit_code, 2) << what;
+        const bool full = std::string(GetParam()) == "ENOSPC";
+        EXPECT_THAT(ran.output, HasSubstr(full ? "No space left" : "Input/output")) << what;
+        EXPECT_THAT(ran.output, HasSubstr(f.folder.path().string())) << what;
+        expect_as_it_was(f, what);
+      }
+      ASSERT_EQ(f.seal("s")->digest, expected) << what;
+      if (HasFailure()) return;
+    }
+  }
+  EXPECT_GT(failures, 30);
+}
+INSTANTIATE_TEST_SUITE_P(Faults, EveryStep, ::testing::Values("ENOSPC", "EIO"));
+
+TEST(Faults, AReadThatFailsNamesItsFile) {
+  const Prepared f;
+  for (const char* name : {"bundle.yaml", "train.yaml", "corpus/a.bin", "image.sqsh"}) {
+    const std::string path = (f.folder / name).string();
+    const auto ran = test::run_program(
+        std::vector<std::string>{"/usr/bin/strace", "-qq", "-f", "-o", "/dev/null", "-P", path,
+                                 "-e", "trace=read", "-e", "inject=read:error=EIO:when=1"} +
+        f.sealing());
+    EXPECT_EQ(ran.exit_code, 2) << name;
+    EXPECT_THAT(ran.output, AllOf(HasSubstr(path), HasSubstr("Input/output error"))) << name;
+  }
+}
+
+/// Stops a seal at its second read of `name`, calls `change`, lets it go on; what it said.
+template <class Change>
+test::Ran changed_while_read(const Prepared& f, const std::string& name, const Change& change) {
+  const std::string log = (f.folder / "log").string();
+  fs::remove(log);
+  test::Ran ran;
+  std::jthread sealing([&] {
+    ran =
+        test::run_program(std::vector<std::string>{"/usr/bin/strace", "-qq", "-f", "-o", log, "-P",
+                                                   (f.folder / name).string(), "-e", "trace=read",
+                                                   "-e", "inject=read:signal=SIGSTOP:when=2"} +
+                          f.sealing());
+  });
+  // strace says who stopped; then nothing goes on until it is told to.
+  std::string text;
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+  while (text.find("stopped by SIGSTOP") == std::string::npos) {
+    if (std::chrono::steady_clock::now() > end) {
+      ADD_FAILURE() << "it never stopped: " << text;
+      return ran;
+    }
+    std::this_thread::yield();
+    text = read_file(log).value_or("");
+  }
+  change();
+  const int process = std::stoi(text.substr(text.rfind('\n', text.find("--- SIGSTOP")) + 1));
+  ::kill(process, SIGCONT);
+  sealing.join();
+  return ran;
+}
+
+TEST(Faults, AFileThatChangesOrVanishesWhileItIsReadIsRefused) {
+  const Prepared f;
+  for (const std::string name : {"corpus/large.bin", "image.sqsh"}) {
+    const fs::path file = f.folder / name;
+    const std::string before = read_file(file).value();
+    const auto check = [&](const char* what, const test::Ran& ran) {
+      EXPECT_EQ(ran.exit_code, 5) << what << ran.output;
+      EXPECT_THAT(ran.output, AllOf(HasSubstr(file.string()), HasSubstr("changed while it was")))
+          << what;
+      expect_as_it_was(f, what);
+      fs::remove(file);
+      f.write(name, before);
+    };
+    check("grown", changed_while_read(f, name, [&] { std::ofstream(file, std::ios::app) << "x"; }));
+    check("cut", changed_while_read(f, name, [&] { fs::resize_file(file, before.size() / 2); }));
+    check("edited", changed_while_read(f, name, [&] {
+            std::fstream stream(file, std::ios::in | std::ios::out | std::ios::binary);
+            stream.seekp(static_cast<std::streamoff>(before.size() / 2));
+            stream << "another";
+          }));
+    check("replaced", changed_while_read(f, name, [&] {
+            f.write("other", before);
+            fs::rename(f.folder / "other", file);
+          }));
+    check("gone", changed_while_read(f, name, [&] { fs::remove(file); }));
+  }
+  EXPECT_TRUE(f.seal("s"));
+}
+
+TEST(Faults, PermissionDeniedNamesEachFile) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can become another user";
+  const Prepared f;
+  for (const char* name : {"train.yaml", "image.sqsh", "corpus/a.bin"}) {
+    fs::permissions(f.folder / name, fs::perms::none);
+  }
+  fs::permissions(f.folder.path(), fs::perms::all);
+  const auto ran = test::in_child_without_rights([&]() -> std::string {
+    const auto sealed = f.seal("s");
+    return sealed ? "accepted" : sealed.error().describe();
+  });
+  for (const char* name : {"train.yaml", "image.sqsh", "corpus/a.bin"}) {
+    EXPECT_THAT(ran.output, HasSubstr((f.folder / name).string() + ": cannot open")) << name;
+  }
+  EXPECT_THAT(ran.output, HasSubstr("Permission denied"));
+}
+
+TEST(Faults, NamesThatCannotBeSealedAreSaid) {
+  {
+    const Fixture f;
+    f.write("corpus/caf\xe9", "latin");
+    const auto sealed = f.seal();
+    ASSERT_FALSE(sealed);
+    EXPECT_EQ(exit_for(sealed.error().code), Exit::usage);
+    EXPECT_THAT(sealed.error().describe(), AllOf(HasSubstr("caf\\xe9"), HasSubstr("UTF-8")));
+  }
+  {
+    Fixture f;
+    const std::string path(4096, 'a');
+    f.replace("file: train.yaml", "file: " + path);
+    const auto sealed = f.seal();
+    ASSERT_FALSE(sealed);
+    EXPECT_EQ(exit_for(sealed.error().code), Exit::usage);
+    EXPECT_THAT(sealed.error().describe(), HasSubstr("File name too long"));
+  }
+  {
+    // A path of 4,096 bytes in git, which needs no such path on disk.
+    const Fixture f;
+    const std::string blob = f.repo.git({"hash-object", "-w", "train.py"});
+    std::string tree = "100644 blob " + blob + "\tleaf\n";
+    f.write("list", tree);
+    for (int i = 0; i < 16; ++i) {
+      const std::string id = test::run(
+          {"/bin/sh", "-c", "git mktree <" + (f.folder / "list").string()}, f.repo.path());
+      f.write("list", "040000 tree " + id.substr(0, 40) + "\t" + std::string(255, 'd') + "\n");
+    }
+    const std::string top =
+        test::run({"/bin/sh", "-c", "git mktree <" + (f.folder / "list").string()}, f.repo.path());
+    f.repo.git({"update-ref", "HEAD", f.repo.git({"commit-tree", "-m", "x", top.substr(0, 40)})});
+    f.repo.git({"reset", "-q", "--mixed"});
+    const auto sealed = f.seal("store", {.allow_dirty = true});
+    ASSERT_FALSE(sealed);
+    EXPECT_EQ(exit_for(sealed.error().code), Exit::usage);
+    EXPECT_THAT(sealed.error().describe(), HasSubstr("longer than 3840 bytes"));
+    EXPECT_LT(sealed.error().describe().size(), 1000U);
+  }
+}
+
+TEST(Faults, ATruncatedOrSwappedBlobIsFoundByEveryReader) {
+  const Fixture f;
+  const auto sealed = f.seal().value();
+  const auto store = f.store();
+  const fs::path blob = store.path_of(sealed.code[0].archive.digest);
+  const std::string bytes = read_file(blob).value();
+  const auto everybody = [&](const char* what) {
+    const auto faults = verify(store, sealed.digest);
+    ASSERT_EQ(faults.size(), 1U) << what;
+    EXPECT_EQ(faults[0].code, Errc::integrity) << what;
+    EXPECT_THAT(faults[0].describe(), HasSubstr(blob.string())) << what;
+    EXPECT_EQ(exit_for(materialize(store, sealed, f.folder / "jobs/one").error().code),
+              Exit::integrity)
+        << what;
+    EXPECT_EQ(exit_for(export_bundle(store, sealed.digest, f.folder / "b.tar").error().code),
+              Exit::integrity)
+        << what;
+    EXPECT_TRUE(fs::is_empty(f.folder / "jobs")) << what;
+    EXPECT_FALSE(fs::exists(f.folder / "b.tar")) << what;
+  };
+  fs::permissions(blob, fs::perms::owner_all);
+  for (const std::size_t size : {bytes.size() - 1, bytes.size() / 2, std::size_t{0}}) {
+    fs::resize_file(blob, size);
+    everybody("truncated");
+  }
+  // The right bytes, but through a link: who owns its target could change them.
+  f.write("elsewhere", bytes);
+  fs::remove(blob);
+  fs::create_symlink(f.folder / "elsewhere", blob);
+  everybody("a link");
+  fs::remove(blob);
+  fs::create_directory(blob);
+  everybody("a folder");
+}
+
+TEST(Faults, ALinkInThePlaceOfTheBlobsFolderIsNoStore) {
+  const Fixture f;
+  const auto sealed = f.seal().value();
+  const auto store = f.store();
+  fs::rename(store.root() / "blobs/sha256", f.folder / "moved");
+  fs::create_directory_symlink(f.folder / "moved", store.root() / "blobs/sha256");
+  EXPECT_EQ(BlobStore::open(store.root()).error().code, Errc::integrity);
+  EXPECT_FALSE(verify(store, sealed.digest).empty());
+}
+
+/// Sealing, importing and collecting at once, as separate programs.
+TEST(Faults, SealsAndAnImportBesideGarbageCollectionsLoseNothing) {
+  Fixture f;
+  const auto other = f.seal("elsewhere").value().digest;
+  ASSERT_TRUE(export_bundle(f.store("elsewhere"), other, f.folder / "b.tar"));
+  f.replace("seeds: [7]", "seeds: [8]");
+  const auto own = f.seal("reference").value().digest;
+  const std::string spec = (f.folder / "bundle.yaml").string();
+  auto store = f.store("s");
+  for (int round = 0; round < 8; ++round) {
+    std::vector<test::Ran> ran(3);
+    const std::vector<std::vector<std::string>> all{
+        {SEAL_ONCE, spec, (f.folder / "s").string()},
+        {SEAL_ONCE, spec, (f.folder / "s").string()},
+        {SEAL_ONCE, "--import", (f.folder / "b.tar").string(), (f.folder / "s").string()}};
+    {
+      std::vector<std::jthread> programs;
+      for (std::size_t i = 0; i < all.size(); ++i) {
+        programs.emplace_back([&, i] { ran[i] = test::run_program(all[i]); });
+      }
+      // Without any grace: only the lock protects what the index does not name yet.
+      const CollectOptions now{.grace = std::chrono::hours(-1), .remove = true};
+      for (int i = 0; i < 20; ++i) {
+        const auto collected = collect_garbage(store, now, SystemClock());
+        EXPECT_TRUE(collected || collected.error().code == Errc::busy)
+            << collected.error().describe();
+      }
+    }
+    for (const test::Ran& one : ran) EXPECT_EQ(one.exit_code, 0) << one.output;
+    EXPECT_TRUE(verify(store, own).empty()) << "round " << round;
+    EXPECT_TRUE(verify(store, other).empty()) << "round " << round;
+    ASSERT_TRUE(collect_garbage(
+        store, {.grace = std::chrono::hours(-1), .drop = {own, other}, .remove = true},
+        SystemClock()));
+    EXPECT_TRUE(fs::is_empty(store.root() / "blobs/sha256")) << "round " << round;
+  }
+}
+
+}  // namespace
+}  // namespace qualify::store
