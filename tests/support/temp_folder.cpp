@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include <iostream>
 #include <stdexcept>
@@ -9,8 +10,12 @@
 
 namespace qualify::test {
 
-TempFolder::TempFolder() {
-  std::string pattern = (std::filesystem::temp_directory_path() / "qualify-test-XXXXXX").string();
+std::filesystem::path memory_folder() {
+  return ::access("/dev/shm", W_OK) == 0 ? "/dev/shm" : std::filesystem::temp_directory_path();
+}
+
+TempFolder::TempFolder(const std::filesystem::path& parent) {
+  std::string pattern = (parent / "qualify-test-XXXXXX").string();
   if (::mkdtemp(pattern.data()) == nullptr) throw std::runtime_error("mkdtemp: " + pattern);
   path_ = pattern;
 }

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace quickstart {
 
@@ -17,6 +18,7 @@ struct IterationFacts {
   float loss = 0;
   float grad_norm = 0;
   std::int64_t num_zeros = 0;
+  std::vector<float> rank_seconds;  ///< by rank: its own work, before it waited for the others
 };
 
 /// "[2026-11-30 04:07:34.046496]", UTC.

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <array>
 #include <chrono>
 #include <cmath>
 #include <exception>
@@ -57,6 +56,10 @@ struct Outputs {
     events.scalar("num-zeros", static_cast<float>(facts.num_zeros), facts.iteration, now);
     if (!first) {  // its time has the start-up in it
       events.scalar("iteration-time", static_cast<float>(facts.seconds), facts.iteration, now);
+      for (std::size_t rank = 0; rank < facts.rank_seconds.size(); ++rank) {
+        events.scalar("rank-time/" + std::to_string(rank), facts.rank_seconds[rank],
+                      facts.iteration, now);
+      }
     }
     events.flush();
     if (!log) {
@@ -116,6 +119,7 @@ class Rank {
  private:
   /// One step; true when some rank has been asked to stop.
   bool iteration(IterationFacts& facts) {
+    const auto begin = MonotonicClock::now();
     const std::int64_t number = facts.iteration;
     const auto global = static_cast<std::uint64_t>(s_.global_batch_size());
     const std::uint64_t first = static_cast<std::uint64_t>(number - 1) * global +
@@ -139,6 +143,7 @@ class Rank {
     }
     model_.backward(batch);
     trace_parameters({number, 0, "backward"}, "grad.", model_.gradient());
+    const std::chrono::duration<float> own_work = MonotonicClock::now() - begin;
 
     w_.all_reduce.sum(rank_, model_.gradient());
     const float share = 1.0F / static_cast<float>(s_.ranks);
@@ -146,9 +151,14 @@ class Rank {
       value *= share;
     }
     trace_parameters({number, {}, "grad-reduce"}, "grad.", model_.gradient());
-    // The wish to stop travels with the loss, so that all ranks stop after the same iteration.
-    std::array<float, 2> together = {loss, w_.stop.load() ? 1.0F : 0.0F};
+    // The wish to stop travels with the loss, so that all ranks stop after the same iteration, and
+    // so does what each rank took before it waited: a sum of one value and zeros is that value.
+    std::vector<float> together(2 + s_.ranks, 0.0F);
+    together[0] = loss;
+    together[1] = w_.stop.load() ? 1.0F : 0.0F;
+    together[2 + rank_] = own_work.count();
     w_.all_reduce.sum(rank_, together);
+    facts.rank_seconds.assign(together.begin() + 2, together.end());
 
     const GradientFacts gradient = facts_of(model_.gradient());
     if (!std::isfinite(gradient.norm)) {

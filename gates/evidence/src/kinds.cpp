@@ -31,8 +31,8 @@ MetricKind kind_of(const std::string& metric) {
   }
   if (ends("-time") || ends("_time") || ends("_time_s") || ends("-time-s") || ends("_seconds") ||
       ends("_ms") || name.starts_with("elapsed time") || name.starts_with("throughput") ||
-      name.starts_with("timers/") || name.starts_with("time/") || has("per second") ||
-      has("per_second") || has("per_sec") || has("TFLOP/s")) {
+      name.starts_with("rank-time/") || name.starts_with("timers/") || name.starts_with("time/") ||
+      has("per second") || has("per_second") || has("per_sec") || has("TFLOP/s")) {
     return MetricKind::wall_clock;
   }
   return MetricKind::numeric;

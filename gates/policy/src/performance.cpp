@@ -1,6 +1,7 @@
 #include "performance.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <map>
 
@@ -23,6 +24,24 @@ Verdict verdict_of(OverheadVerdict verdict) {
       return Verdict::inconclusive;
   }
   return Verdict::inconclusive;
+}
+
+/// "rank-time/12": what rank 12 logged of its own work in a step, or was logged for it.
+statistics::RankTimes rank_times(const evidence::RunMetrics& metrics) {
+  constexpr std::string_view prefix = "rank-time/";
+  statistics::RankTimes times;
+  for (auto it = metrics.series.lower_bound(std::string(prefix));
+       it != metrics.series.end() && it->first.starts_with(prefix); ++it) {
+    const std::string_view number = std::string_view(it->first).substr(prefix.size());
+    std::uint32_t rank = 0;
+    const auto end = number.data() + number.size();
+    if (const auto read = std::from_chars(number.data(), end, rank);
+        read.ec != std::errc{} || read.ptr != end) {
+      continue;
+    }
+    for (const auto& [step, scalar] : it->second.values) times[rank][step] = scalar.value();
+  }
+  return times;
 }
 
 /// The step times of one run; a flaw of the reader in them is a fault, never silently passed over.
@@ -55,6 +74,7 @@ statistics::StepSeries steps_of(const Gate& gate, const RunEvidence& run,
     series.step.push_back(step);
     series.seconds.push_back(scalar.value());
   }
+  series.ranks = rank_times(run.metrics);
   return series;
 }
 

@@ -47,6 +47,9 @@ PairResult examine(const LaunchPair& pair, const OverheadRequest& request, bool 
   };
   result.deterministic = one(result.windows.a, pair.deterministic.source);
   result.nondeterministic = one(result.windows.b, pair.nondeterministic.source);
+  result.slowest_deterministic = slowest_rank(pair.deterministic.ranks, result.windows.a.step);
+  result.slowest_nondeterministic =
+      slowest_rank(pair.nondeterministic.ranks, result.windows.b.step);
   if (result.deterministic && result.nondeterministic) {
     result.log_ratio =
         std::log(result.deterministic->typical) - std::log(result.nondeterministic->typical);
@@ -159,6 +162,18 @@ void estimate(OverheadAnalysis& analysis) {
     analysis.best_steps =
         best_steps_per_launch(launch_variance, s * s / 2 - launch_variance / steps, kLaunchCost);
   }
+}
+
+/// Reported beside the verdict, which is about the step as rank 0 sees it.
+void find_stragglers(OverheadAnalysis& analysis) {
+  std::vector<SlowestRank> det;
+  std::vector<SlowestRank> nondet;
+  for (const PairResult& pair : analysis.pairs) {
+    if (pair.slowest_deterministic) det.push_back(*pair.slowest_deterministic);
+    if (pair.slowest_nondeterministic) nondet.push_back(*pair.slowest_nondeterministic);
+  }
+  analysis.straggler_deterministic = straggler(det);
+  analysis.straggler_nondeterministic = straggler(nondet);
 }
 
 void judge_placebo(const OverheadRequest& request, OverheadAnalysis& analysis) {
@@ -314,6 +329,7 @@ OverheadAnalysis analyse(const OverheadRequest& request) {
   judge_placebo(request, analysis);
   check_balance(analysis);
   estimate(analysis);
+  find_stragglers(analysis);
   judge_at_look(request, analysis);
 
   if (analysis.hodges_lehmann && analysis.estimate && analysis.bounds) {

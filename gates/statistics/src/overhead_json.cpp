@@ -58,12 +58,31 @@ Json window_json(const Window& window, const std::optional<WindowSummary>& summa
   return value;
 }
 
+Json slowest_json(const std::optional<SlowestRank>& slowest) {
+  if (!slowest) return nullptr;
+  return {{"rank", slowest->rank},
+          {"ranks", slowest->ranks},
+          {"typical_seconds", slowest->typical},
+          {"to_median_rank", ratio(slowest->above)}};
+}
+
+Json straggler_json(const std::optional<Straggler>& straggler) {
+  if (!straggler) return nullptr;
+  return {{"rank", straggler->rank},
+          {"slowest_in", straggler->slowest_in},
+          {"launches", straggler->launches},
+          {"to_median_rank", ratio(straggler->above)}};
+}
+
 Json pair_json(const PairResult& pair) {
   return Json{{"name", pair.name},
               {"order", pair.order ? Json(*pair.order == Order::ab ? "AB" : "BA") : Json(nullptr)},
               {"ratio", pair.log_ratio ? ratio(*pair.log_ratio) : Json(nullptr)},
               {"deterministic", window_json(pair.windows.a, pair.deterministic)},
               {"nondeterministic", window_json(pair.windows.b, pair.nondeterministic)},
+              {"slowest_rank",
+               {{"deterministic", slowest_json(pair.slowest_deterministic)},
+                {"nondeterministic", slowest_json(pair.slowest_nondeterministic)}}},
               {"faults", faults_json(pair.faults)}};
 }
 
@@ -92,7 +111,10 @@ Json to_json(const OverheadAnalysis& analysis) {
              {"best_steps_per_launch", optional(analysis.best_steps)},
              {"stall_burden",
               {{"deterministic", analysis.stall_burden_deterministic},
-               {"nondeterministic", analysis.stall_burden_nondeterministic}}}};
+               {"nondeterministic", analysis.stall_burden_nondeterministic}}},
+             {"straggler",
+              {{"deterministic", straggler_json(analysis.straggler_deterministic)},
+               {"nondeterministic", straggler_json(analysis.straggler_nondeterministic)}}}};
   if (analysis.fieller && analysis.fieller->interval) {
     value["fieller_95"] = {{"low", analysis.fieller->interval->low},
                            {"high", analysis.fieller->interval->high}};

@@ -54,8 +54,9 @@ void add_pairs(const policy::Gate& gate, std::int64_t seed, Plan& plan) {
 
 }  // namespace
 
-Duration Plan::duration() const {
-  return static_cast<Duration::rep>(runs.size()) * (run_limit + kRunMargin);
+Duration Plan::duration(std::size_t first, std::size_t last) const {
+  last = std::min(last, runs.size());
+  return static_cast<Duration::rep>(last - std::min(first, last)) * (run_limit + kRunMargin);
 }
 
 double Plan::gpu_hours() const {
@@ -194,11 +195,11 @@ Digest plan_digest(const Plan& plan) {
   return digest_of(to_json(plan));
 }
 
-scheduler::Requirement requirement(const Plan& plan) {
+scheduler::Requirement requirement(const Plan& plan, std::size_t first, std::size_t last) {
   scheduler::Requirement needed;
   needed.nodes = plan.topology.nodes;
   needed.gpus_per_node = plan.topology.gpus_per_node;
-  needed.duration = plan.duration();
+  needed.duration = plan.duration(first, last);
   return needed;
 }
 

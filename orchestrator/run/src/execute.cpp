@@ -56,8 +56,14 @@ fs::path attempt_folder(const Context& context, const std::string& name, const s
 /// Executes one run of the plan: its attempts, one after the other.
 class RunDriver {
  public:
-  RunDriver(const Context& context, std::string name, const plan::Plan& plan, RunState run)
-      : context_(context), name_(std::move(name)), plan_(plan), run_(std::move(run)) {}
+  /// `index`: of the run in the plan; `stage`: how many runs the present stage ends after.
+  RunDriver(const Context& context, std::string name, const plan::Plan& plan, RunState run,
+            std::size_t index, std::size_t stage)
+      : context_(context),
+        name_(std::move(name)),
+        plan_(plan),
+        run_(std::move(run)),
+        needed_(plan::requirement(plan, index, stage)) {}
 
   Result<void> drive() {
     for (;;) {
@@ -107,8 +113,7 @@ class RunDriver {
 
     std::vector<std::string> own;
     for (const Attempt& attempt : run_.attempts) own.push_back(attempt.nonce);
-    const auto faults =
-        scheduler::preflight(context_.request.grant, remaining_requirement(), snapshot, own);
+    const auto faults = scheduler::preflight(context_.request.grant, needed_, snapshot, own);
     Json list = Json::array();
     for (const scheduler::Fault& fault : faults) {
       list.push_back(
@@ -127,15 +132,6 @@ class RunDriver {
       error.others.push_back({Errc::refused, faults[i].message, error.context, {}, {}});
     }
     return Unexpected(std::move(error));
-  }
-
-  /// This run and all that follow it in the plan must still fit.
-  scheduler::Requirement remaining_requirement() const {
-    plan::Plan rest = plan_;
-    const auto here = std::find_if(rest.runs.begin(), rest.runs.end(),
-                                   [&](const plan::Run& run) { return run.id == run_.run.id; });
-    rest.runs.erase(rest.runs.begin(), here);
-    return plan::requirement(rest);
   }
 
   Result<void> intend() {
@@ -238,7 +234,7 @@ class RunDriver {
     }
     const fs::path folder = attempt_folder(context_, name_, run_.run.id, attempt.number);
     if (auto made = make_folders(folder); !made) return made;
-    if (auto claimed = claim_attempt(folder, "the engine, which found no job"); !claimed) {
+    if (auto claimed = withdraw_attempt(folder); !claimed) {
       if (claimed.error().code != Errc::already_exists) return claimed;
       // The job was there and has been forgotten since: its result, if any, cannot be confirmed.
       return ended(nullptr, {false, "the job ran, but the scheduler does not know it any more",
@@ -387,8 +383,9 @@ class RunDriver {
   std::string name_;
   const plan::Plan& plan_;
   RunState run_;
-  int intended_here_ = 0;  ///< the attempt that this process began, which has no job yet
-  std::string breached_;   ///< why the live job is being cancelled; empty while all is well
+  scheduler::Requirement needed_;  ///< this run and all that follow it in its stage must still fit
+  int intended_here_ = 0;          ///< the attempt that this process began, which has no job yet
+  std::string breached_;           ///< why the live job is being cancelled; empty while all is well
   std::string last_seen_;  ///< the live job as it was when its reservation was last looked at
   Duration since_check_{};
 };
@@ -399,13 +396,39 @@ Result<QualificationState> execute(const Context& context, const std::string& na
                                    std::size_t runs) {
   auto state = context.recorder.state_of(name);
   if (!state) return state;
-  if (state->runs.size() > runs) state->runs.resize(runs);
-  for (const RunState& run : state->runs) {
-    if (auto done = RunDriver(context, name, state->plan, run).drive(); !done) {
+  runs = std::min(runs, state->runs.size());
+  for (std::size_t i = 0; i < runs; ++i) {
+    if (auto done = RunDriver(context, name, state->plan, state->runs[i], i, runs).drive(); !done) {
       return tl::unexpected(done.error());
     }
   }
   return context.recorder.state_of(name);
+}
+
+Result<bool> window_allows(const Context& context, const QualificationState& state,
+                           std::size_t runs) {
+  const auto done = static_cast<std::size_t>(
+      std::count_if(state.runs.begin(), state.runs.end(),
+                    [](const RunState& run) { return run.evidence.has_value(); }));
+  if (done >= runs) return true;
+  const auto begun =
+      std::any_of(state.runs.begin() + static_cast<std::ptrdiff_t>(done), state.runs.end(),
+                  [](const RunState& run) { return !run.attempts.empty(); });
+  if (begun) return true;  // decided already, by the process that began it
+  const auto now = context.ports.scheduler.now();
+  if (!now) return tl::unexpected(now.error());
+  const Duration needed = state.plan.duration(done, runs);
+  const Time end = context.request.grant.reservation.end;
+  if (*now + needed <= end) return true;
+  const Duration left = std::max(Duration::zero(), end - *now);
+  const std::string why = std::to_string(runs - done) + " further runs need " +
+                          format_duration(needed) + ", " + format_duration(left) +
+                          " are left of the reservation";
+  if (auto noted = context.recorder.append(state.name, {}, 0, event::kWindowClosed, {{"why", why}});
+      !noted) {
+    return tl::unexpected(noted.error());
+  }
+  return false;
 }
 
 Result<QualificationState> collect_all(const Context& context, const QualificationState& executed) {

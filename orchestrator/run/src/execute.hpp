@@ -36,6 +36,11 @@ struct Context {
 [[nodiscard]] Result<QualificationState> execute(const Context& context, const std::string& name,
                                                  std::size_t runs);
 
+/// Is there room in the reservation for the plan's runs up to `runs`, beyond those that have their
+/// evidence? By the controller's clock; a no is recorded with its reason.
+[[nodiscard]] Result<bool> window_allows(const Context& context, const QualificationState& state,
+                                         std::size_t runs);
+
 /// Collects the evidence of every run that has none yet.
 [[nodiscard]] Result<QualificationState> collect_all(const Context& context,
                                                      const QualificationState& executed);

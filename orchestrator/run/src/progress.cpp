@@ -40,6 +40,10 @@ void apply(QualificationState& state, const journal::Event& entry) {
     state.certificate = payload.at("id").get<std::string>();
     return;
   }
+  if (entry.kind == event::kWindowClosed) {
+    state.window_closed = payload.at("why").get<std::string>();
+    return;
+  }
   RunState* run = nullptr;
   for (RunState& candidate : state.runs) {
     if (candidate.run.id == entry.run) run = &candidate;

@@ -138,14 +138,20 @@ Result<Outcome> qualify_gate(State& state, const Request& request, const Ports& 
 
   const Context context{state, request, ports, recorder, *bundle};
   Result<QualificationState> collected = std::move(started);
-  Result<policy::Judgement> judgement;
+  std::optional<policy::Judgement> judgement;
   for (const std::size_t runs : plan::stages(request.gate, *plan)) {
+    if (judgement) {  // a further look: only where the window has room for all of it
+      const auto allowed = window_allows(context, *collected, runs);
+      if (!allowed) return tl::unexpected(allowed.error());
+      if (!*allowed) break;
+    }
     auto executed = execute(context, name, runs);
     if (!executed) return tl::unexpected(executed.error());
     collected = collect_all(context, *executed);
     if (!collected) return tl::unexpected(collected.error());
-    judgement = judge_recorded(state, *collected, request.gate);
-    if (!judgement) return tl::unexpected(judgement.error());
+    auto judged = judge_recorded(state, *collected, request.gate);
+    if (!judged) return tl::unexpected(judged.error());
+    judgement = std::move(*judged);
     if (!policy::wants_more(*judgement)) break;
   }
 

@@ -116,4 +116,13 @@ Result<void> claim_attempt(const std::filesystem::path& folder, const std::strin
   return sync_folder(folder);
 }
 
+Result<void> withdraw_attempt(const std::filesystem::path& folder) {
+  constexpr const char* owner = "the engine, which found no job";
+  auto claimed = claim_attempt(folder, owner);
+  if (claimed || claimed.error().code != Errc::already_exists) return claimed;
+  const auto by = read_file(folder / kClaimFile);
+  // An engine that was killed just after it withdrew; a job never writes this.
+  return by && *by == owner ? Result<void>() : claimed;
+}
+
 }  // namespace qualify::run

@@ -14,7 +14,7 @@ namespace {
 void header(const char* first) {
   std::printf(
       "\n| %s | coverage of 95%% | pass | needs-decision | fail | inconclusive | of it by fault "
-      "|\n",
+      "| of these machine moved |\n",
       first);
   std::printf("|---|---|---|---|---|---|---|---|\n");
 }

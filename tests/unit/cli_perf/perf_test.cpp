@@ -171,6 +171,24 @@ TEST_F(Perf, BadDataIsInconclusiveWithItsName) {
             std::string::npos);
 }
 
+TEST_F(Perf, TheSlowestRankIsNamedWhereTheRunLogsItsRanks) {
+  for (const char* name : {"a.csv", "b.csv"}) {
+    std::ofstream file(folder_ / name);
+    file << "step,iteration_time_s,rank-time/0,rank-time/1,rank-time/2\n";
+    for (int i = 1; i <= 40; ++i) {
+      const double wobble = 1e-4 * (i * (name[0] - 'a' + 3) % 7);
+      file << i << ',' << 1.1 + wobble << ",1.0," << (name[0] == 'a' ? 1.08 : 1.0) << ",0.99\n";
+    }
+  }
+  const std::vector<std::string> arguments{"--det", "a.csv", "--nondet", "b.csv"};
+  EXPECT_NE(run(arguments).out.find("deterministic rank 1, 8.0% above the median rank, in 1 of 1"),
+            std::string::npos)
+      << run(arguments).out;
+  const Json json = Json::parse(run({"--det", "a.csv", "--nondet", "b.csv", "--json"}).out);
+  EXPECT_EQ(json.at("straggler").at("deterministic").at("rank"), 1);
+  EXPECT_EQ(json.at("pairs").at(0).at("slowest_rank").at("nondeterministic").at("rank"), 0);
+}
+
 TEST_F(Perf, ALogThatSaysTheOtherModeMeansSwappedArms) {
   const auto log = [&](const std::string& name, const char* mode, double seconds) {
     std::ofstream file(folder_ / name);

@@ -43,9 +43,10 @@ class Engine : public ::testing::Test {
     state.emplace(open_state(folder / "state").value());
     signer.emplace(ledger::load_key(state->paths.signing_key()).value());
 
-    std::ofstream(folder / "bundle.yaml") << "schema_version: 1\nname: b\nrecipe: debug\n"
-                                             "launch: {argv: [/bin/true]}\narms: {det: {}}\n"
-                                             "outputs: [{kind: metrics, path: metrics.jsonl}]\n";
+    std::ofstream(folder / "bundle.yaml")
+        << "schema_version: 1\nname: b\nrecipe: debug\n"
+           "launch: {argv: [/bin/true]}\narms: {det: {}, fast: {}}\n"
+           "outputs: [{kind: metrics, path: metrics.jsonl}]\n";
     const auto spec = spec::read_bundle_spec(folder / "bundle.yaml");
     ASSERT_TRUE(spec) << spec.error().describe();
     const auto bundle = store::seal(*spec, state->bundles);
@@ -82,10 +83,11 @@ class Engine : public ::testing::Test {
     if (job.state != JobState::completed && job.state != JobState::failed) return;
     const auto plan = read_job_plan(job_request.plan_file).value();
     ASSERT_TRUE(make_folders(plan.folder / "output"));
-    // float32 bits, so that equality is exact; the time tells the two runs apart.
-    std::ofstream(plan.folder / "output" / "metrics.jsonl")
-        << R"({"iteration": 1, "lm loss": "0x412930)" << (plan.run == "b" ? loss_of_b : "69")
-        << R"(", "time": )" << clock.now().time_since_epoch().count() << "}\n";
+    if (request.gate.kind == policy::GateKind::performance) {
+      leave_step_times(plan);
+    } else {
+      leave_metrics(plan);
+    }
     Sentinel sentinel;
     sentinel.nonce = plan.nonce;
     sentinel.bundle = plan.bundle;
@@ -95,6 +97,40 @@ class Engine : public ::testing::Test {
     const auto hashed = hash_file(plan.folder / "output" / "metrics.jsonl").value();
     sentinel.files = {{"output/metrics.jsonl", hashed.size, hashed.digest}};
     ASSERT_TRUE(write_file_atomic(plan.folder / kSentinelFile, to_json(sentinel).dump()));
+  }
+
+  void leave_metrics(const JobPlan& plan) {
+    // float32 bits, so that equality is exact; the time tells the two runs apart.
+    std::ofstream(plan.folder / "output" / "metrics.jsonl")
+        << R"({"iteration": 1, "lm loss": "0x412930)" << (plan.run == "b" ? loss_of_b : "69")
+        << R"(", "time": )" << clock.now().time_since_epoch().count() << "}\n";
+  }
+
+  /// Step times whose pairs lie around the 1% line, so that no look decides; every run its own.
+  void leave_step_times(const JobPlan& plan) {
+    std::ofstream out(plan.folder / "output" / "metrics.jsonl");
+    const auto run = static_cast<double>(cluster->submissions());
+    const bool deterministic = plan.arm == "det";
+    const bool odd = plan.run.find("pair-1") == 0 || plan.run.find("pair-3") == 0;
+    const double ratio = !deterministic ? 1 : odd ? 1.03 : 0.99;
+    for (int step = 1; step <= 40; ++step) {
+      out << R"({"iteration": )" << step << R"(, "iteration-time": )"
+          << ratio * (1 + 1e-4 * ((step * 7 + static_cast<int>(run)) % 5) + 1e-6 * run) << "}\n";
+    }
+  }
+
+  /// A gate with looks at 4 and 6 pairs: 10 runs of 7 minutes with their margin, then 4 more.
+  void make_performance_gate() {
+    request.gate.kind = policy::GateKind::performance;
+    request.gate.deterministic_arm = "det";
+    request.gate.nondeterministic_arm = "fast";
+    request.gate.looks = {{4, 0.01}, {6, 0.04}};
+    request.gate.pairs = 6;
+    request.gate.required_metrics.clear();
+  }
+  void reservation_ends_in(Duration left) {
+    request.grant.reservation.end = clock.now() + left;
+    cluster->script().reservations = {request.grant.reservation};
   }
 
   Result<Outcome> go() {
@@ -248,6 +284,40 @@ TEST_F(Engine, AVerdictAndItsCertificateAreRecordedTogetherOrNotAtAll) {
   EXPECT_EQ(outcome->state.name, "repeat-1");
   EXPECT_FALSE(outcome->certificate.empty());
   EXPECT_EQ(cluster->submissions(), 2U) << "nothing was run again";
+}
+
+TEST_F(Engine, FurtherPairsAreRunWhereALookDoesNotDecide) {
+  make_performance_gate();
+  const auto outcome = go();
+  ASSERT_TRUE(outcome) << outcome.error().describe();
+  EXPECT_EQ(outcome->judgement.verdict, policy::Verdict::inconclusive);
+  EXPECT_EQ(cluster->submissions(), 14U) << outcome->judgement.reasons.front();
+  EXPECT_EQ(outcome->state.window_closed, "");
+}
+
+TEST_F(Engine, FurtherPairsAreNotBegunWhereTheWindowHasNoRoomForThem) {
+  make_performance_gate();
+  reservation_ends_in(71min);
+  FakeJob job;
+  job.duration = 290s;
+  jobs({job});
+  const auto outcome = go();
+  ASSERT_TRUE(outcome) << outcome.error().describe();
+  EXPECT_EQ(outcome->judgement.verdict, policy::Verdict::inconclusive);
+  EXPECT_EQ(cluster->submissions(), 10U);
+  EXPECT_THAT(outcome->state.window_closed, HasSubstr("4 further runs need 28m 00s"));
+  // A verdict was reached: the same command begins a new qualification, it does not go on.
+  EXPECT_TRUE(outcome->state.finished());
+}
+
+TEST_F(Engine, NothingStartsWhereNotEvenTheFirstLookFits) {
+  make_performance_gate();
+  reservation_ends_in(69min);
+  const auto outcome = go();
+  ASSERT_FALSE(outcome);
+  EXPECT_EQ(outcome.error().code, Errc::refused);
+  EXPECT_THAT(outcome.error().message, HasSubstr("the plan needs 1h 10m"));
+  EXPECT_EQ(cluster->submissions(), 0U);
 }
 
 }  // namespace

@@ -44,6 +44,7 @@ Result<Exit> run_plan(Session& session, const GateOptions& options) {
   if (!grant) return tl::unexpected(grant.error());
   const auto plan = plan::expand(*gate, *bundle, grant->first);
   if (!plan) return tl::unexpected(plan.error());
+  const std::vector<std::size_t> stages = plan::stages(*gate, *plan);
 
   if (options.json) {
     Json json = to_json(*plan);
@@ -52,6 +53,7 @@ Result<Exit> run_plan(Session& session, const GateOptions& options) {
     json["longest_seconds"] =
         std::chrono::duration_cast<std::chrono::seconds>(plan->duration()).count();
     json["gpu_hours"] = plan->gpu_hours();
+    json["stages"] = stages;
     session.print_json(std::move(json));
     return Exit::ok;
   }
@@ -67,6 +69,13 @@ Result<Exit> run_plan(Session& session, const GateOptions& options) {
       plan->tasks_per_node == 1 ? "" : "s", format_duration(plan->run_limit));
   session.out << fmt::format("All:  at most {} with margins, {:.1f} GPU-hours.\n",
                              format_duration(plan->duration()), plan->gpu_hours());
+  if (stages.size() > 1) {
+    session.out << fmt::format(
+        "The gate is judged after run {}, and goes on, where that does not decide it and the\n"
+        "window has room, to run {}. The first {} runs take at most {}.\n",
+        stages.front(), fmt::join(std::next(stages.begin()), stages.end(), ", "), stages.front(),
+        format_duration(plan->duration(0, stages.front())));
+  }
   if (!grant->second) {
     session.out << "Reservation " << printable(plan->reservation)
                 << " is not granted to this gate yet:\n  qualify reservation grant "

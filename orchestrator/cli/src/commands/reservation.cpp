@@ -118,8 +118,8 @@ Result<Exit> run_check(Session& session, const Options& options) {
   }
   const auto plan = plan::expand(*gate, *bundle, grant);
   if (!plan) return tl::unexpected(plan.error());
-  for (scheduler::Fault& fault :
-       scheduler::preflight(grant, plan::requirement(*plan), *snapshot, {})) {
+  const auto needed = plan::requirement(*plan, 0, plan::stages(*gate, *plan).front());
+  for (scheduler::Fault& fault : scheduler::preflight(grant, needed, *snapshot, {})) {
     faults.push_back(std::move(fault));
   }
   if (options.json) {

@@ -55,6 +55,10 @@ void print_outcome(Session& session, const run::Outcome& outcome) {
   session.out << '\n';
   if (judgement.overhead) {
     session.out << '\n' << report::overhead_text(*judgement.overhead, session.width);
+    if (!outcome.state.window_closed.empty()) {
+      session.out << "  not run: ";
+      print_wrapped(session.out, outcome.state.window_closed, 11, session.width);
+    }
     print_certificate(session, outcome);
     return;
   }

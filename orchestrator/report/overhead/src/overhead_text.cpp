@@ -91,6 +91,23 @@ std::string checks_line(const OverheadAnalysis& a) {
   return text;
 }
 
+std::string rank_part(const statistics::Straggler& s) {
+  return fmt::format("rank {}, {} above the median rank, in {} of {} launches", s.rank,
+                     percent(s.above), s.slowest_in, s.launches);
+}
+
+std::string ranks_line(const OverheadAnalysis& a) {
+  std::string text = "slowest: ";
+  if (a.straggler_deterministic) {
+    text += "deterministic " + rank_part(*a.straggler_deterministic);
+  }
+  if (a.straggler_nondeterministic) {
+    text += a.straggler_deterministic ? "; " : "";
+    text += "nondeterministic " + rank_part(*a.straggler_nondeterministic);
+  }
+  return text;
+}
+
 std::string goals_line(const OverheadAnalysis& a) {
   std::string text;
   for (const auto& g : a.goals) {
@@ -153,6 +170,9 @@ std::string overhead_text(const OverheadAnalysis& analysis, int width) {
   if (!analysis.goals.empty()) page.item("Goals", goals_line(analysis));
   if (analysis.estimate) page.item("Method", method_line(analysis));
   if (!analysis.pairs.empty()) page.item("Checks", checks_line(analysis));
+  if (analysis.straggler_deterministic || analysis.straggler_nondeterministic) {
+    page.item("Ranks", ranks_line(analysis));
+  }
   page.item("Excluded", exclusions_line(analysis));
   if (analysis.further_pairs) {
     page.item("Next", fmt::format("{} further pairs would decide it if effect and noise stay as "

@@ -4,10 +4,15 @@
 
 namespace qualify::test {
 
+/// /dev/shm where there is one, for tests that write durably thousands of times and need not know
+/// that the disk can; otherwise the usual place.
+[[nodiscard]] std::filesystem::path memory_folder();
+
 /// A fresh folder, removed at the end unless the current test failed: then it stays and is named.
 class TempFolder {
  public:
-  TempFolder();
+  TempFolder() : TempFolder(std::filesystem::temp_directory_path()) {}
+  explicit TempFolder(const std::filesystem::path& parent);
   ~TempFolder();
   TempFolder(const TempFolder&) = delete;
   TempFolder& operator=(const TempFolder&) = delete;

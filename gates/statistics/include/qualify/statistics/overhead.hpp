@@ -74,6 +74,8 @@ struct PairResult {
   PairWindows windows;
   std::optional<WindowSummary> deterministic;
   std::optional<WindowSummary> nondeterministic;
+  std::optional<SlowestRank> slowest_deterministic;
+  std::optional<SlowestRank> slowest_nondeterministic;
   std::vector<Fault> faults;
 };
 
@@ -101,6 +103,8 @@ struct OverheadAnalysis {
   std::optional<std::uint64_t> best_steps;     ///< Kalibera-Jones, at 100 steps a launch
   double stall_burden_deterministic = 0;       ///< means over pairs
   double stall_burden_nondeterministic = 0;
+  std::optional<Straggler> straggler_deterministic;  ///< where runs logged their ranks' times
+  std::optional<Straggler> straggler_nondeterministic;
   struct GoalResult {
     Goal goal;
     std::optional<bool> met;  ///< absent: not decided

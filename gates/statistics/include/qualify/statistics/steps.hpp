@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "qualify/base/error.hpp"
+#include "qualify/statistics/ranks.hpp"
 #include "qualify/statistics/series.hpp"
 
 /// From step times to steady windows: what is excluded is decided by the calendar, never by how
@@ -21,6 +22,7 @@ struct StepSeries {
   std::string
       marks;  ///< fingerprint of wall-clock marks; equal and non-empty = one run filed twice
   std::optional<bool> says_deterministic;  ///< what the run itself logged about its mode
+  RankTimes ranks;                         ///< of each rank, where the run logged them
 };
 
 /// A flaw that keeps a pair from being judged. `code` is stable, kebab-case.

@@ -35,8 +35,9 @@ struct Plan {
   Duration run_limit{};
   std::vector<Run> runs;  ///< in the order of execution
 
-  /// Wall-clock bound of the whole: every run at its limit, and a margin for each start.
-  [[nodiscard]] Duration duration() const;
+  /// Wall-clock bound of runs [first, last): each at its limit, and a margin for its start.
+  /// By default of the whole plan.
+  [[nodiscard]] Duration duration(std::size_t first = 0, std::size_t last = SIZE_MAX) const;
   /// GPU-hours when every run takes its limit.
   [[nodiscard]] double gpu_hours() const;
   [[nodiscard]] const Run* run(const std::string& id) const;
@@ -56,7 +57,9 @@ struct Plan {
 [[nodiscard]] Result<Plan> plan_from_json(const Json& json);
 [[nodiscard]] Digest plan_digest(const Plan& plan);
 
-/// What the plan needs of its reservation.
-[[nodiscard]] scheduler::Requirement requirement(const Plan& plan);
+/// What runs [first, last) of the plan need of its reservation. A gate needs those up to its first
+/// stage before it may start; later stages run where the window still has room for all of them.
+[[nodiscard]] scheduler::Requirement requirement(const Plan& plan, std::size_t first,
+                                                 std::size_t last);
 
 }  // namespace qualify::plan

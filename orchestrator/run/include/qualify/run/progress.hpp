@@ -22,6 +22,7 @@ inline constexpr const char* kRunning = "attempt.running";
 inline constexpr const char* kBreach = "attempt.breach";
 inline constexpr const char* kEnded = "attempt.ended";
 inline constexpr const char* kEvidence = "evidence.collected";
+inline constexpr const char* kWindowClosed = "window.closed";  ///< no room for a further stage
 inline constexpr const char* kVerdict = "verdict.reached";
 inline constexpr const char* kCertificate = "certificate.issued";
 }  // namespace event
@@ -58,7 +59,8 @@ struct QualificationState {
   Digest plan_digest;
   std::vector<RunState> runs;  ///< in plan order
   std::vector<std::string>
-      preflight_faults;  ///< of the latest preflight; empty = passed or none yet
+      preflight_faults;       ///< of the latest preflight; empty = passed or none yet
+  std::string window_closed;  ///< why a further stage was not run; empty otherwise
   std::optional<policy::Verdict> verdict;
   std::vector<std::string> reasons;
   std::optional<std::string> level;

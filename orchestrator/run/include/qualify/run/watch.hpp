@@ -34,5 +34,7 @@ inline constexpr Duration kPendingPatience = std::chrono::minutes(10);
 /// GPFS. Errors: already_exists (context: who), io.
 [[nodiscard]] Result<void> claim_attempt(const std::filesystem::path& folder,
                                          const std::string& owner);
+/// The engine's claim, when it found no job; ok also when an engine made it before.
+[[nodiscard]] Result<void> withdraw_attempt(const std::filesystem::path& folder);
 
 }  // namespace qualify::run
