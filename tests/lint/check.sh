@@ -118,6 +118,21 @@ case $check in
       [[ -d $folder ]] || broke "$page" "names $folder, which is not there"
     done < <(sed -n 's/^| `\([a-z/_-]*\)` |.*/\1/p' "$page")
     ;;
+  tables) # rows of a Markdown table have as many cells as its head
+    # shellcheck disable=SC2016 # $0 is awk's
+    each_breaks 'this row has not the cells of its table; a | within a cell is written \|' < <(
+      { find . -maxdepth 1 -name '*.md' -printf '%P\n'; files -name '*.md'; } | sort |
+        xargs -r awk '
+          function cells(line) {
+            gsub(/`[^`]*`|\\\|/, "", line)
+            return gsub(/\|/, "", line)
+          }
+          FNR == 1 { code = width = 0 }
+          /^ *```/ { code = !code }
+          code || !/^\|/ { width = 0; next }
+          width == 0 { width = cells($0); next }
+          cells($0) != width { print FILENAME ":" FNR ":" }')
+    ;;
   links)
     while IFS=: read -r page line link; do
       target=$(dirname "$page")/${link%%#*}
