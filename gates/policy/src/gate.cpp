@@ -3,20 +3,19 @@
 #include <algorithm>
 #include <charconv>
 #include <limits>
-#include <nlohmann/json.hpp>
 
-#include "qualify/spec/document.hpp"
+#include "gate_reading.hpp"
 
 namespace qualify::policy {
 
 namespace {
 
 constexpr std::int64_t kMaxRuns = 1000;
-constexpr double kAlpha = 0.05;  ///< one-sided error of a performance gate over all its looks
 constexpr std::int64_t kMaxSteps = std::numeric_limits<std::int32_t>::max();
 const std::vector<std::string> kKinds = {"repeatability", "performance"};
 const std::vector<std::string> kLevels = {"E0", "E1", "E2", "E3", "E4"};
-const std::vector<std::string> kAllocations = {"separate", "same"};
+const std::vector<std::string> kAllocations(std::begin(kAllocationNames),
+                                            std::end(kAllocationNames));
 const std::vector<std::string> kDecisions = {"change-overhead", "mode-overhead"};
 
 void read_repeatability(spec::Fields& fields, Gate& gate) {
@@ -89,33 +88,6 @@ void read_exclusions(spec::Fields& exclude, statistics::ExclusionCalendar& calen
   calendar.restarts = exclude.integers("restarts");
 }
 
-Json recurring_json(const statistics::Recurring& event) {
-  if (event.every == 0) return nullptr;
-  return {{"every", event.every}, {"after", event.after}};
-}
-
-Json exclusions_json(const statistics::ExclusionCalendar& calendar) {
-  Json profiler = Json::array();
-  for (const auto& range : calendar.profiler) {
-    profiler.push_back({{"first", range.first}, {"last", range.last}});
-  }
-  return {{"init_steps", calendar.init_steps},
-          {"first_iterations", calendar.first_iterations},
-          {"warmup_steps", calendar.warmup_steps},
-          {"evaluation", recurring_json(calendar.evaluation)},
-          {"checkpoint", recurring_json(calendar.checkpoint)},
-          {"profiler", std::move(profiler)},
-          {"restarts", calendar.restarts}};
-}
-
-Json looks_json(const Gate& gate) {
-  Json looks = Json::array();
-  for (const statistics::Look& look : registered_looks(gate)) {
-    looks.push_back({{"pairs", look.pairs}, {"alpha", look.alpha}});
-  }
-  return looks;
-}
-
 void read_performance(spec::Fields& fields, Gate& gate) {
   fields.section("arms", "arms of gate '" + gate.name + "'", [&](spec::Fields& arms) {
     gate.deterministic_arm = arms.required_text("deterministic");
@@ -144,41 +116,6 @@ std::vector<statistics::Look> registered_looks(const Gate& gate) {
   return {{std::max<std::uint32_t>(gate.pairs, 4), kAlpha}};
 }
 
-Json to_json(const Gate& gate) {
-  Json json = {
-      {"schema_version", 1},
-      {"name", gate.name},
-      {"kind", name_of(gate.kind)},
-      {"run_limit_seconds",
-       std::chrono::duration_cast<std::chrono::seconds>(gate.run_limit).count()},
-  };
-  switch (gate.kind) {
-    case GateKind::repeatability:
-      json["arm"] = gate.arm;
-      json["runs"] = gate.runs;
-      json["level"] = exactness::name_of(gate.level);
-      json["allocation"] = kAllocations[static_cast<std::size_t>(gate.allocation)];
-      json["metrics"] = gate.required_metrics;
-      json["steps"] = gate.steps;
-      break;
-    case GateKind::performance:
-      json["arms"] = {{"deterministic", gate.deterministic_arm},
-                      {"nondeterministic", gate.nondeterministic_arm}};
-      json["pairs"] = gate.pairs;
-      json["metric"] = gate.metric;
-      json["decision"] = gate.decision;
-      json["placebo_pairs"] = gate.placebo_pairs;
-      json["looks"] = looks_json(gate);
-      json["exclude"] = exclusions_json(gate.exclude);
-      break;
-  }
-  return json;
-}
-
-Digest policy_digest(const Gate& gate) {
-  return digest_of(to_json(gate));
-}
-
 const Gate* Qualification::gate(const std::string& name) const {
   for (const Gate& candidate : gates) {
     if (candidate.name == name) return &candidate;
@@ -187,12 +124,16 @@ const Gate* Qualification::gate(const std::string& name) const {
 }
 
 Result<Qualification> read_qualification(const std::filesystem::path& file) {
-  auto root = spec::read_yaml(file);
+  const auto root = spec::read_yaml(file);
   if (!root) return tl::unexpected(root.error());
+  return read_gates(*root, file.string());
+}
+
+Result<Qualification> read_gates(const spec::Node& root, const std::string& file) {
   Qualification qualification;
   qualification.file = file;
-  spec::Faults faults(file.string());
-  spec::Fields fields(*root, "the qualification", faults);
+  spec::Faults faults(file);
+  spec::Fields fields(root, "the qualification", faults);
   fields.schema_version(1);
   fields.each_named("gates", "gate", [&](const std::string& name, spec::Fields& entry) {
     Gate gate;
@@ -220,7 +161,7 @@ Result<Qualification> read_qualification(const std::filesystem::path& file) {
   });
   fields.finish();
   if (faults.empty() && qualification.gates.empty()) {
-    faults.add(root->mark, "no gates are declared", "add at least one below 'gates:'");
+    faults.add(root.mark, "no gates are declared", "add at least one below 'gates:'");
   }
   if (!faults.empty()) return faults.fail();
   return qualification;

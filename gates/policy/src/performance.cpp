@@ -117,7 +117,15 @@ statistics::OverheadRequest overhead_request(const Gate& gate, const std::vector
 Judgement judge_performance(const Gate& gate, const std::vector<RunEvidence>& runs) {
   std::vector<Fault> faults;
   const auto request = overhead_request(gate, runs, faults);
-  return judge_overhead(request, std::move(faults));
+  Judgement judgement = judge_overhead(request, std::move(faults));
+  std::vector<RunClocks> clocks;
+  for (const RunEvidence& run : runs) clocks.push_back({run.run, run.gpus});
+  judgement.overhead->clocks = clocks_summary(clocks);
+  for (std::string& limit : clock_limits(clocks)) {
+    judgement.overhead->limits.push_back(limit);
+    judgement.limits.push_back(std::move(limit));
+  }
+  return judgement;
 }
 
 Judgement judge_overhead(const statistics::OverheadRequest& request, std::vector<Fault> faults) {

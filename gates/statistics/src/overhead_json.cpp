@@ -112,6 +112,7 @@ Json to_json(const OverheadAnalysis& analysis) {
              {"stall_burden",
               {{"deterministic", analysis.stall_burden_deterministic},
                {"nondeterministic", analysis.stall_burden_nondeterministic}}},
+             {"clocks", analysis.clocks.empty() ? Json(nullptr) : Json(analysis.clocks)},
              {"straggler",
               {{"deterministic", straggler_json(analysis.straggler_deterministic)},
                {"nondeterministic", straggler_json(analysis.straggler_nondeterministic)}}}};

@@ -217,8 +217,14 @@ Result<policy::RunEvidence> load_evidence(const store::BlobStore& store, const D
     bool any = false;
     for (const Json& file : json->at("files")) {
       const auto kind = file.at("kind").get<std::string>();
-      if (kind != "metrics" && kind != "log") continue;
+      if (kind != "metrics" && kind != "log" && kind != "nodes") continue;
       const auto digest = Digest::parse(file.at("digest").get<std::string>()).value();
+      if (kind == "nodes") {
+        const auto records = store.read(digest, kLargestManifest);
+        if (!records) return tl::unexpected(records.error());
+        run.gpus = gpu_readings(*records);
+        continue;
+      }
       if (auto whole = store.verify(digest); !whole) return tl::unexpected(whole.error());
       const fs::path link = view / file.at("path").get<std::string>();
       if (auto made = make_folders(link.parent_path()); !made) return tl::unexpected(made.error());

@@ -93,8 +93,10 @@ TEST(EventFile, RunLeavesEveryMetricOfEveryIterationButTheFirstTime) {
   const std::set<int> all = {1, 2, 3, 4, 5, 6, 7, 8};
   const std::set<int> later = {2, 3, 4, 5, 6, 7, 8};
   const std::map<std::string, std::set<int>> expected = {
-      {"lm loss", all},   {"batch-size", all},    {"loss-scale", all},      {"grad-norm", all},
-      {"num-zeros", all}, {"learning-rate", all}, {"iteration-time", later}};
+      {"lm loss", all},          {"batch-size", all},    {"loss-scale", all},
+      {"grad-norm", all},        {"num-zeros", all},     {"learning-rate", all},
+      {"iteration-time", later}, {"rank-time/0", later}, {"rank-time/1", later},
+      {"rank-time/2", later}};
   EXPECT_EQ(steps, expected);
 }
 

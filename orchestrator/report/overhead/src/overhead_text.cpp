@@ -173,6 +173,7 @@ std::string overhead_text(const OverheadAnalysis& analysis, int width) {
   if (analysis.straggler_deterministic || analysis.straggler_nondeterministic) {
     page.item("Ranks", ranks_line(analysis));
   }
+  if (!analysis.clocks.empty()) page.item("Clocks", analysis.clocks);
   page.item("Excluded", exclusions_line(analysis));
   if (analysis.further_pairs) {
     page.item("Next", fmt::format("{} further pairs would decide it if effect and noise stay as "

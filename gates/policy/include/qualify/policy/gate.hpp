@@ -52,6 +52,8 @@ struct Gate {
 
 /// Every field that a verdict depends on (not the description).
 [[nodiscard]] Json to_json(const Gate& gate);
+/// The gate that a journal recorded, without its description. Errors: integrity.
+[[nodiscard]] Result<Gate> gate_from_json(const Json& json);
 /// The policy digest: logged before the first run, cited by the certificate.
 [[nodiscard]] Digest policy_digest(const Gate& gate);
 

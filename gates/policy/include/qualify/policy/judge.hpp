@@ -7,6 +7,7 @@
 #include "qualify/evidence/metrics.hpp"
 #include "qualify/exactness/compare.hpp"
 #include "qualify/policy/gate.hpp"
+#include "qualify/policy/gpu_clocks.hpp"
 #include "qualify/statistics/overhead.hpp"
 
 namespace qualify::policy {
@@ -26,6 +27,7 @@ struct RunEvidence {
   std::string failure;  ///< when not complete: what happened, "exit code 3", "killed by signal 9"
   std::string failure_class;  ///< "workload", "infrastructure", "disagreement"; empty when complete
   evidence::RunMetrics metrics;
+  std::vector<GpuReading> gpus;  ///< before and after the workload; empty where none was told
   std::optional<bool> says_deterministic;  ///< what the run itself logged about its mode
 };
 

@@ -105,6 +105,7 @@ struct OverheadAnalysis {
   double stall_burden_nondeterministic = 0;
   std::optional<Straggler> straggler_deterministic;  ///< where runs logged their ranks' times
   std::optional<Straggler> straggler_nondeterministic;
+  std::string clocks;  ///< what the GPUs said of their clocks, for people; empty = nobody asked
   struct GoalResult {
     Goal goal;
     std::optional<bool> met;  ///< absent: not decided

@@ -48,4 +48,8 @@ struct EvidenceRequest {
                                                         const Digest& manifest,
                                                         const std::filesystem::path& scratch);
 
+/// The GPUs in the records of an attempt's nodes (nodes.jsonl, node.hpp), before and after.
+/// Throws what the JSON library throws on records that are not as nodes write them.
+[[nodiscard]] std::vector<policy::GpuReading> gpu_readings(const std::string& nodes_jsonl);
+
 }  // namespace qualify::run
