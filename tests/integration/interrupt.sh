@@ -2,7 +2,8 @@
 # interrupt.sh QUALIFY TRAINER SOURCE-FOLDER
 #
 # Ctrl-C leaves no process behind, and the same command goes on; SIGTERM leaves the job alone, and the
-# same command re-attaches to it.
+# same command re-attaches to it; after kill -9 resume does, without the gate's file; cancel ends the
+# job and gives the rest up, whoever runs it.
 set -euo pipefail
 qualify=$1
 folder=$(mktemp -d)
@@ -44,6 +45,8 @@ schema_version: 1
 gates:
   first: {kind: repeatability, arm: det, metrics: [lm loss], run_limit: 5m}
   second: {kind: repeatability, arm: det, metrics: [lm loss], run_limit: 5m}
+  third: {kind: repeatability, arm: det, metrics: [lm loss], run_limit: 5m}
+  fourth: {kind: repeatability, arm: det, metrics: [lm loss], run_limit: 5m}
 END
 mkfifo tell leave
 "$qualify" init >out0
@@ -92,6 +95,47 @@ wait "$running" || code=$?
 (($(wc -l <starts) == 2)) || failed "the detached run was started twice"
 nobody_left
 echo "SIGTERM: workload $workload lived on and counts as run a"
+mkfifo tell
+: >starts
+"$qualify" run third --bundle slow >out5 2>err5 &
+running=$!
+read -r workload <tell
+rm tell
+kill -KILL "$running"
+wait "$running" || true
+kill -0 "$workload" || failed "kill -9 of qualify took the job along"
+mv qualification.yaml declared.yaml # resume goes by what was recorded
+"$qualify" resume third >out6 2>err6 &
+running=$!
+echo go >leave
+code=0
+wait "$running" || code=$?
+((code == 0)) || failed "resume ended with $code"
+grep -q '^third-1: pass' out6 || failed "resume did not go on with third-1"
+(($(wc -l <starts) == 2)) || failed "the run was started twice"
+"$qualify" resume >out7 || failed "resume of nothing is no error"
+grep -q 'Nothing is unfinished' out7 || failed "something is unfinished"
+mv declared.yaml qualification.yaml
+echo "kill -9: workload $workload lived on, and resume went on by the recorded criteria"
+
+mkfifo tell
+"$qualify" run fourth --bundle slow >out8 2>err8 &
+running=$!
+read -r workload <tell
+rm tell
+"$qualify" cancel fourth --why "wrong data" >out9 2>err9 || failed "cancel ended with $?"
+code=0
+wait "$running" || code=$?
+((code == 130)) || failed "the run that was cancelled from outside ended with $code"
+nobody_left
+grep -q '^fourth-1: given up; 1 live job was cancelled' out9 || failed "cancel says something else"
+"$qualify" status fourth >out10
+grep -q 'given up by .*: wrong data' out10 || failed "status does not say who gave it up"
+"$qualify" history fourth >out11
+grep -q 'given up by' out11 || failed "history does not have it"
+"$qualify" run fourth --bundle slow >out12 2>err12 || failed "the gate cannot be run again"
+grep -q '^fourth-2: pass' out12 || failed "it did not start anew"
+echo "cancel: workload $workload gone, given up on the record, and started anew"
 cd /
 chmod -R u+w "$folder" && rm -rf "$folder"
 echo "interrupt: all as it must be"

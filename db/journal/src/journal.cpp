@@ -84,7 +84,7 @@ Result<std::vector<std::string>> Journal::qualifications(const std::string& gate
 
 Result<std::string> Journal::start_qualification(Time time, const std::string& gate,
                                                  const Digest& bundle, const Digest& policy,
-                                                 const Json& plan) {
+                                                 const Json& plan, const Json& criteria) {
   std::string name;
   auto done = database_->transaction([&]() -> Result<void> {
     auto insert = database_->prepare(
@@ -99,9 +99,12 @@ Result<std::string> Journal::start_qualification(Time time, const std::string& g
     if (!row) return tl::unexpected(row.error());
     name = insert->text(0);
     if (auto end = insert->step(); !end) return tl::unexpected(end.error());
-    auto event = append(
-        time, name, {}, 0, kPlanCreated,
-        {{"bundle", bundle.str()}, {"gate", gate}, {"policy", policy.str()}, {"plan", plan}});
+    auto event = append(time, name, {}, 0, kPlanCreated,
+                        {{"bundle", bundle.str()},
+                         {"criteria", criteria},
+                         {"gate", gate},
+                         {"policy", policy.str()},
+                         {"plan", plan}});
     if (!event) return tl::unexpected(event.error());
     return {};
   });

@@ -13,7 +13,7 @@ class Recorder {
   Recorder(journal::Database& database, const Ports& ports) : journal_(database), ports_(&ports) {}
 
   [[nodiscard]] const journal::Journal& journal() const { return journal_; }
-  [[nodiscard]] Result<QualificationState> start(const plan::Plan& plan);
+  [[nodiscard]] Result<QualificationState> start(const plan::Plan& plan, const policy::Gate& gate);
   [[nodiscard]] Result<void> append(const std::string& qualification, const std::string& run,
                                     int attempt, const std::string& kind, const Json& payload);
   [[nodiscard]] Result<QualificationState> state_of(const std::string& qualification) const;

@@ -1,6 +1,7 @@
 #include "qualify/run/progress.hpp"
 
 #include <array>
+#include <map>
 #include <nlohmann/json.hpp>
 
 namespace qualify::run {
@@ -38,6 +39,13 @@ void apply(QualificationState& state, const journal::Event& entry) {
   }
   if (entry.kind == event::kCertificate) {
     state.certificate = payload.at("id").get<std::string>();
+    return;
+  }
+  if (entry.kind == event::kCancelled) {
+    state.cancelled = payload.at("by").get<std::string>();
+    if (const auto why = payload.at("why").get<std::string>(); !why.empty()) {
+      state.cancelled += ": " + why;
+    }
     return;
   }
   if (entry.kind == event::kWindowClosed) {
@@ -100,16 +108,40 @@ Result<QualificationState> derive(const std::vector<journal::Event>& events) {
   state.started = events.front().time;
   try {
     const Json plan = parse_json(events.front().payload, "journal event").value();
-    auto parsed = plan::plan_from_json(plan.contains("plan") ? plan.at("plan") : plan);
+    auto parsed = plan::plan_from_json(plan.at("plan"));
     if (!parsed) return tl::unexpected(parsed.error());
     state.plan = std::move(*parsed);
     state.plan_digest = plan::plan_digest(state.plan);
+    auto gate = policy::gate_from_json(plan.at("criteria"));
+    if (!gate) return tl::unexpected(gate.error());
+    state.gate = std::move(*gate);
     for (const plan::Run& run : state.plan.runs) state.runs.push_back({run, {}, std::nullopt});
     for (std::size_t i = 1; i < events.size(); ++i) apply(state, events[i]);
   } catch (const std::exception& error) {
     return damaged(error.what());
   }
   return state;
+}
+
+Result<std::vector<QualificationState>> open_qualifications(journal::Database& database,
+                                                            const std::string& gate) {
+  const journal::Journal journal(database);
+  const auto names = journal.qualifications(gate);
+  if (!names) return tl::unexpected(names.error());
+  std::map<std::string, std::size_t> latest;  // by gate: the place of its last name
+  std::vector<QualificationState> all;
+  for (std::size_t i = 0; i < names->size(); ++i) {
+    latest[(*names)[i].substr(0, (*names)[i].rfind('-'))] = i;
+  }
+  for (std::size_t i = 0; i < names->size(); ++i) {
+    if (latest.at((*names)[i].substr(0, (*names)[i].rfind('-'))) != i) continue;
+    const auto events = journal.events((*names)[i]);
+    if (!events) return tl::unexpected(events.error());
+    auto state = derive(*events);
+    if (!state) return tl::unexpected(state.error());
+    if (state->open()) all.push_back(std::move(*state));
+  }
+  return all;
 }
 
 }  // namespace qualify::run

@@ -15,16 +15,17 @@ namespace {
 constexpr const char* kJudgementType = "application/vnd.qualify.judgement.v1+json";
 
 /// The unfinished qualification of this very plan, or a new one.
-Result<QualificationState> begin(Recorder& recorder, const plan::Plan& plan) {
+Result<QualificationState> begin(Recorder& recorder, const plan::Plan& plan,
+                                 const policy::Gate& gate) {
   const Digest digest = plan::plan_digest(plan);
   auto names = recorder.journal().qualifications(plan.gate);
   if (!names) return tl::unexpected(names.error());
   if (!names->empty()) {
     auto latest = recorder.state_of(names->back());
     if (!latest) return latest;
-    if (!latest->finished() && latest->plan_digest == digest) return latest;
+    if (latest->open() && latest->plan_digest == digest) return latest;
   }
-  return recorder.start(plan);
+  return recorder.start(plan, gate);
 }
 
 Result<policy::Judgement> judge_recorded(const State& state, const QualificationState& done,
@@ -132,7 +133,7 @@ Result<Outcome> qualify_gate(State& state, const Request& request, const Ports& 
   if (!plan) return tl::unexpected(plan.error());
 
   // Beyond this point the criteria are logged and cannot follow the results.
-  auto started = begin(recorder, *plan);
+  auto started = begin(recorder, *plan, request.gate);
   if (!started) return tl::unexpected(started.error());
   const std::string name = started->name;
 

@@ -4,9 +4,9 @@
 
 namespace qualify::run {
 
-Result<QualificationState> Recorder::start(const plan::Plan& plan) {
+Result<QualificationState> Recorder::start(const plan::Plan& plan, const policy::Gate& gate) {
   const auto name = journal_.start_qualification(ports_->clock.now(), plan.gate, plan.bundle,
-                                                 plan.policy, to_json(plan));
+                                                 plan.policy, to_json(plan), to_json(gate));
   if (!name) return tl::unexpected(name.error());
   if (ports_->on_event) {
     const auto events = journal_.events(*name);

@@ -18,7 +18,9 @@ using test::TempFolder;
 class JournalTest : public ::testing::Test {
  protected:
   std::string start(const std::string& gate) {
-    return journal_.start_qualification(clock_.now(), gate, bundle_, policy_, {{"runs", 2}})
+    return journal_
+        .start_qualification(clock_.now(), gate, bundle_, policy_, {{"runs", 2}},
+                             {{"kind", "repeatability"}})
         .value();
   }
   Result<Event> append(const std::string& qualification, const std::string& run, int attempt,

@@ -201,6 +201,10 @@ FakeJob good() {
   job.duration = 2s;
   return job;
 }
+void PrintTo(const Scenario& scenario, std::ostream* out) {
+  *out << scenario.name;
+}
+
 FakeJob answered(Answer answer) {
   FakeJob job = good();
   job.answer = answer;
@@ -230,6 +234,7 @@ void leave(const scheduler::JobRequest& request, const scheduler::Job& job, bool
   Sentinel sentinel;
   sentinel.nonce = plan.nonce;
   sentinel.bundle = plan.bundle;
+  sentinel.nodes = job.nodes;
   sentinel.started = sentinel.ended = *job.end_time;
   const auto hashed = hash_file(file).value();
   sentinel.files = {{"output/metrics.jsonl", hashed.size, hashed.digest}};

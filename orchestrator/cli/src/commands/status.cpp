@@ -17,6 +17,7 @@ struct Options {
 
 std::string status_of(const run::QualificationState& state) {
   if (state.verdict) return policy::name_of(*state.verdict);
+  if (!state.cancelled.empty()) return "open";
   for (const run::RunState& run : state.runs) {
     if (!run.attempts.empty() && !run.attempts.back().ended) return "running";
   }
@@ -25,7 +26,7 @@ std::string status_of(const run::QualificationState& state) {
 
 std::string next_step(const run::QualificationState& state) {
   if (!state.certificate.empty()) return "qualify cert verify " + state.certificate.substr(0, 12);
-  if (!state.verdict)
+  if (state.open())
     return "qualify run " + state.plan.gate + " --bundle " + state.plan.bundle.brief() +
            (state.plan.scheduler == "local" ? std::string()
                                             : " --reservation " + state.plan.reservation);
@@ -34,6 +35,7 @@ std::string next_step(const run::QualificationState& state) {
 
 std::string detail_of(const run::QualificationState& state) {
   if (state.verdict) return state.summary;
+  if (!state.cancelled.empty()) return "given up by " + state.cancelled;
   if (!state.preflight_faults.empty()) return state.preflight_faults.front();
   std::size_t done = 0;
   for (const run::RunState& run : state.runs) {

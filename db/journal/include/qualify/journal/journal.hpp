@@ -40,10 +40,11 @@ class Journal {
   /// Names of qualifications of a gate, oldest first; of all gates when empty.
   [[nodiscard]] Result<std::vector<std::string>> qualifications(const std::string& gate = {}) const;
   /// Registers "<gate>-<n>" with the next n, the plan and policy digest and appends `plan.created`,
-  /// in one transaction. Returns the name. Payload: {bundle, gate, policy, plan}.
+  /// in one transaction. Returns the name. Payload: {bundle, criteria, gate, policy, plan};
+  /// `criteria` is the gate as it was declared, whose digest `policy` is.
   [[nodiscard]] Result<std::string> start_qualification(Time time, const std::string& gate,
                                                         const Digest& bundle, const Digest& policy,
-                                                        const Json& plan);
+                                                        const Json& plan, const Json& criteria);
 
  private:
   Database* database_;

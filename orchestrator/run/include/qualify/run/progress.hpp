@@ -23,6 +23,7 @@ inline constexpr const char* kBreach = "attempt.breach";
 inline constexpr const char* kEnded = "attempt.ended";
 inline constexpr const char* kEvidence = "evidence.collected";
 inline constexpr const char* kWindowClosed = "window.closed";  ///< no room for a further stage
+inline constexpr const char* kCancelled = "qualification.cancelled";
 inline constexpr const char* kVerdict = "verdict.reached";
 inline constexpr const char* kCertificate = "certificate.issued";
 }  // namespace event
@@ -55,6 +56,7 @@ struct RunState {
 struct QualificationState {
   std::string name;
   Time started;
+  policy::Gate gate;  ///< the criteria as they were recorded before the first run
   plan::Plan plan;
   Digest plan_digest;
   std::vector<RunState> runs;  ///< in plan order
@@ -69,10 +71,19 @@ struct QualificationState {
   std::string certificate;  ///< ledger id, or empty
   std::string summary;      ///< one line for tables: "first differs at …", "ratio 1.042"
 
+  std::string cancelled;  ///< by whom and why a person gave it up; empty = nobody did
+
   [[nodiscard]] bool finished() const { return verdict.has_value(); }
+  /// Neither judged nor given up: `run` and `resume` go on with it.
+  [[nodiscard]] bool open() const { return !finished() && cancelled.empty(); }
 };
 
 /// Errors: integrity (events that no engine writes in this order).
 [[nodiscard]] Result<QualificationState> derive(const std::vector<journal::Event>& events);
+
+/// The latest qualification of every gate, or of one, where it is open(). Oldest first.
+/// Errors: busy, io, integrity.
+[[nodiscard]] Result<std::vector<QualificationState>> open_qualifications(
+    journal::Database& database, const std::string& gate = {});
 
 }  // namespace qualify::run

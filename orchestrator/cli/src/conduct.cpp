@@ -1,0 +1,110 @@
+#include "conduct.hpp"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "event_text.hpp"
+#include "granting.hpp"
+#include "qualify/report/overhead.hpp"
+#include "qualify/run/qualification.hpp"
+#include "signals.hpp"
+#include "table.hpp"
+
+namespace qualify::cli {
+
+namespace {
+
+/// One line an event that changes something, for a person who watches.
+void show_event(Session& session, const journal::Event& event) {
+  if (event.kind == run::event::kIntent || event.kind == run::event::kPreflight) return;
+  session.err << format_time(event.time).substr(11, 8) << "  " << event_text(event) << '\n';
+}
+
+void print_certificate(Session& session, const run::Outcome& outcome) {
+  if (!outcome.certificate.empty()) {
+    session.out << "  certificate " << outcome.certificate << '\n';
+  } else if (!outcome.no_certificate.empty()) {
+    session.out << "  no certificate: ";
+    print_wrapped(session.out, outcome.no_certificate, 4, session.width);
+  }
+}
+
+void print_outcome(Session& session, const run::Outcome& outcome) {
+  const policy::Judgement& judgement = outcome.judgement;
+  session.out << outcome.state.name << ": " << policy::name_of(judgement.verdict);
+  if (judgement.level) session.out << " at " << exactness::name_of(*judgement.level);
+  session.out << '\n';
+  if (judgement.overhead) {
+    session.out << '\n' << report::overhead_text(*judgement.overhead, session.width);
+    if (!outcome.state.window_closed.empty()) {
+      session.out << "  not run: ";
+      print_wrapped(session.out, outcome.state.window_closed, 11, session.width);
+    }
+    print_certificate(session, outcome);
+    return;
+  }
+  for (const std::string& reason : judgement.reasons) {
+    session.out << "  - ";
+    print_wrapped(session.out, reason, 4, session.width);
+  }
+  for (const std::string& limit : judgement.limits) {
+    session.out << "  limit: ";
+    print_wrapped(session.out, limit, 9, session.width);
+  }
+  print_certificate(session, outcome);
+}
+
+/// Where to look when it is no pass: the attempt of each run that did not complete, or all of it.
+void print_logs(Session& session, const run::State& state, const run::Outcome& outcome) {
+  if (outcome.judgement.verdict == policy::Verdict::pass) return;
+  const std::filesystem::path all = state.paths.runs() / outcome.state.name;
+  bool named = false;
+  for (const run::RunState& run : outcome.state.runs) {
+    if (run.attempts.empty() || run.attempts.back().complete) continue;
+    named = true;
+    const std::string attempt = "attempt-" + std::to_string(run.attempts.back().number);
+    session.out << "  logs of run " << run.run.id << ": " << (all / run.run.id / attempt).string()
+                << '\n';
+  }
+  if (!named) session.out << "  logs: " << all.string() << '\n';
+}
+
+}  // namespace
+
+Result<Exit> conduct(Session& session, run::State& state, const policy::Gate& gate,
+                     const Digest& bundle, const std::string& reservation, bool json) {
+  const auto signer = ledger::load_key(state.paths.signing_key());
+  if (!signer) return tl::unexpected(signer.error());
+  const auto scheduler = open_scheduler(session, reservation);
+  if (!scheduler) return tl::unexpected(scheduler.error());
+  const auto grant = grant_for_run(session, state, **scheduler, gate.name, reservation);
+  if (!grant) return tl::unexpected(grant.error());
+
+  catch_stop_signals();
+  const run::Ports ports{**scheduler,
+                         **signer,
+                         session.clock,
+                         stop_requested,
+                         [&session](const journal::Event& event) {
+                           if (session.err_is_terminal) show_event(session, event);
+                         },
+                         session.executable.string(),
+                         session.environment};
+  const auto outcome = run::qualify_gate(state, {gate, bundle, *grant}, ports);
+  if (!outcome) return tl::unexpected(outcome.error());
+  if (json) {
+    Json record = to_json(outcome->judgement);
+    record["qualification"] = outcome->state.name;
+    record["gate"] = gate.name;
+    record["bundle"] = bundle.str();
+    record["certificate"] =
+        outcome->certificate.empty() ? Json(nullptr) : Json(outcome->certificate);
+    session.print_json(std::move(record));
+  } else {
+    print_outcome(session, *outcome);
+    print_logs(session, state, *outcome);
+  }
+  return policy::exit_for(outcome->judgement.verdict);
+}
+
+}  // namespace qualify::cli
