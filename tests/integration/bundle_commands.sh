@@ -81,4 +81,60 @@ expect 0 bundle gc --delete --drop "$second" --grace 1s
 expect 2 bundle verify "$second" # it is not known any more
 expect 0 bundle verify "$first"
 
+# What a run and its certificate name stays, whatever is asked.
+cat >code/train.py <<'PY'
+import time
+print(1)
+open('m.jsonl', 'w').write('{"iteration": 1, "lm loss": "0x41293069", "time": %d}\n' % time.time_ns())
+PY
+commit three
+sed -i 's/^name: demo/name: used\nenvironment: {NCCL_ALGO: Ring}\nrequired_environment: {NCCL_ALGO: Ring}/' bundle.yaml
+cat >qualification.yaml <<'YAML'
+schema_version: 1
+gates:
+  same: {kind: repeatability, arm: deterministic, metrics: [lm loss], run_limit: 1m}
+YAML
+sed -i 's/arms: .*/arms: {deterministic: }/' bundle.yaml
+expect 0 bundle seal --quiet bundle.yaml
+
+# An inherited value that disagrees with what the bundle requires is refused before anything starts.
+export NCCL_ALGO=Tree OMP_NUM_THREADS=4
+expect 4 doctor --bundle used
+says "NCCL_ALGO is 'Tree'"
+expect 3 run same --bundle used
+grep -qF "the bundle requires 'Ring'" err || failed "the run does not say what disagrees"
+[[ ! -e .qualify/runs ]] || [[ -z $(ls .qualify/runs) ]] || failed "a run was started"
+export NCCL_ALGO=Ring
+expect 0 doctor --bundle used
+tr -s ' \n' ' ' <out | grep -qF 'reaching no workload: NCCL_ALGO, OMP_NUM_THREADS' ||
+  failed "doctor does not say what is ignored"
+unset NCCL_ALGO OMP_NUM_THREADS
+
+expect 0 run same --bundle used
+says certificate
+expect 3 bundle gc --delete --drop used --grace 1s
+grep -qF 'a run, grant or certificate names it' err || failed "gc does not say why"
+expect 0 bundle gc --delete --grace 1s
+expect 0 bundle verify used
+expect 0 cert list
+# Without the index entry, the blobs that the certificate's bundle is made of stay by their names.
+before=$(find .qualify/store/blobs -type f | sort)
+expect 0 bundle gc --delete --grace 1s
+[[ $(find .qualify/store/blobs -type f | sort) == "$before" ]] || failed "gc took something that is named"
+
+# A limit on file sizes is a full disk to whoever meets it.
+head -c 300000 /dev/zero >code/large
+git -C code add large
+commit four
+got=0
+prlimit --fsize=100000 "$qualify" bundle seal bundle.yaml >out 2>err || got=$?
+((got == 2)) || failed "seal over the file size limit ended with $got"
+grep -qF 'File too large' err || failed "seal over the limit does not say so: $(<err)"
+! compgen -G '.qualify/store/blobs/sha256/.tmp-*' || failed "a half-written blob is left"
+expect 0 bundle verify used
+expect 0 bundle seal --quiet bundle.yaml
+expect 0 bundle verify --jobs 1 "$(<out)"
+expect 2 bundle verify --jobs 0 used
+expect 2 bundle seal /nonexistent/bundle.yaml
+
 chmod -R u+w "$folder" && rm -rf "$folder"

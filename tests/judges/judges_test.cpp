@@ -1,10 +1,14 @@
 #include <gtest/gtest.h>
 
+#include <bit>
+#include <cmath>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
+#include <random>
 #include <sstream>
 
 #include "qualify/base/files.hpp"
+#include "qualify/base/json.hpp"
 #include "qualify/ledger/base64.hpp"
 #include "qualify/ledger/log.hpp"
 #include "qualify/ledger/merkle.hpp"
@@ -160,6 +164,93 @@ TEST_F(NpmJudges, CanonicalizeAgreesWithPayloadsAndLeaves) {
   }
   EXPECT_EQ(judge("canonicalize.mjs", lines), "10\n");
   EXPECT_NE(judge("canonicalize.mjs", "{\"b\":1,\"a\":2}\n").find("should be"), std::string::npos);
+}
+
+/// Made-up JSON of every kind: numbers by their bits, text of all planes, keys that sort otherwise
+/// by code point than by UTF-16.
+class AnyJson {
+ public:
+  explicit AnyJson(std::uint64_t seed) : random_(seed) {}
+
+  Json value(int depth) {
+    switch (below(depth > 0 ? 7 : 5)) {
+      case 0:
+        return nullptr;
+      case 1:
+        return below(2) == 1;
+      case 2:
+        return static_cast<std::int64_t>(random_() >> 11U) - (1LL << 52U);
+      case 3:
+        return number();
+      case 4:
+        return text();
+      case 5: {
+        Json list = Json::array();
+        for (std::uint64_t i = below(5); i > 0; --i) list.push_back(value(depth - 1));
+        return list;
+      }
+      default: {
+        Json object = Json::object();
+        for (std::uint64_t i = below(6); i > 0; --i) object[text()] = value(depth - 1);
+        return object;
+      }
+    }
+  }
+
+ private:
+  std::uint64_t below(std::uint64_t end) { return random_() % end; }
+  double number() {
+    for (;;) {
+      const auto bits = std::bit_cast<double>(random_());
+      if (std::isfinite(bits)) return bits;
+    }
+  }
+  std::string text() {
+    // Around the edges of the planes and of what is escaped.
+    constexpr std::uint32_t kStarts[] = {0,      0x22,   0x5c,   0x7f,    0x80,    0x7ff,
+                                         0xd7f0, 0xe000, 0xfff0, 0x10000, 0x1f600, 0x10fff0};
+    std::string bytes;
+    for (std::uint64_t i = below(6); i > 0; --i) {
+      const auto c = static_cast<std::uint32_t>(kStarts[below(std::size(kStarts))] + below(16));
+      const auto put = [&](std::uint32_t byte) { bytes += static_cast<char>(byte); };
+      if (c < 0x80) {
+        put(c);
+      } else if (c < 0x800) {
+        put(0xc0 | c >> 6U), put(0x80 | (c & 63U));
+      } else if (c < 0x10000) {
+        put(0xe0 | c >> 12U), put(0x80 | (c >> 6U & 63U)), put(0x80 | (c & 63U));
+      } else {
+        put(0xf0 | c >> 18U), put(0x80 | (c >> 12U & 63U)), put(0x80 | (c >> 6U & 63U)),
+            put(0x80 | (c & 63U));
+      }
+    }
+    return bytes;
+  }
+  std::mt19937_64 random_;
+};
+
+TEST_F(NpmJudges, CanonicalizeAgreesOnEveryKindOfJson) {
+  AnyJson any(20261130);
+  std::string lines;
+  std::size_t count = 0;
+  for (int i = 0; i < 20'000; ++i) {
+    const auto bytes = canonical_json(any.value(4));
+    if (!bytes) continue;  // an integer written as a double beyond 2^53 is none of these
+    lines += *bytes + "\n";
+    ++count;
+  }
+  EXPECT_GT(count, 15'000U);
+  EXPECT_EQ(judge("canonicalize.mjs", lines), std::to_string(count) + "\n");
+}
+
+/// The two faults that the package is known to have; a version without them fails here.
+TEST_F(NpmJudges, CanonicalizeLetsPassWhatIsRefusedHere) {
+  EXPECT_EQ(judge("canonicalize.mjs", "\"\\ud800\"\n"), "1\n");  // a lone surrogate
+  EXPECT_FALSE(parse_json("\"\\ud800\"", ""));
+  const std::string large = "9007199254740993";  // 2^53 + 1
+  EXPECT_NE(judge("canonicalize.mjs", large + "\n").find("should be: 9007199254740992"),
+            std::string::npos);
+  EXPECT_FALSE(canonical_json(parse_json(large, "").value()));
 }
 
 /// Complete subtrees over made-up leaves, in memory.

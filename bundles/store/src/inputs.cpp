@@ -21,6 +21,15 @@ namespace fs = std::filesystem;
 
 constexpr std::uint64_t kLargestConfig = 16U << 20U;
 
+/// Before it is opened: a pipe would wait for its writer.
+Result<void> plain_file(const fs::path& file) {
+  std::error_code error;
+  const fs::file_status status = fs::status(file, error);
+  if (error) return fail_errno(error.value(), "cannot open", file.string());
+  if (fs::is_regular_file(status)) return {};
+  return fail(Errc::invalid_input, "not a plain file", file.string());
+}
+
 Unexpected changed(const fs::path& file) {
   return fail(Errc::integrity, "the file changed while it was read", file.string(),
               "wait until nothing writes to it, then try again");
@@ -90,6 +99,7 @@ Result<SealedConfig> seal_config(const spec::ConfigInput& input, SealContext& co
     sealed.content.digest = known->digest;
     sealed.content.size = known->size;
   } else {
+    if (auto good = plain_file(input.file); !good) return tl::unexpected(good.error());
     auto bytes = read_file(input.file, kLargestConfig);
     if (!bytes) return tl::unexpected(bytes.error());
     if (auto good = check_config(*bytes, input); !good) return tl::unexpected(good.error());
@@ -119,6 +129,7 @@ Result<SealedContainer> seal_file(const spec::ContainerInput& input, const char*
     sealed.content.size = known->size;
     return sealed;
   }
+  if (auto good = plain_file(input.file); !good) return tl::unexpected(good.error());
   if (auto good = check(input.file); !good) return tl::unexpected(good.error());
   auto content = context.store.add_file(input.file, type);
   if (!content) return tl::unexpected(content.error());
@@ -152,6 +163,9 @@ Result<SealedContainer> seal_oci(const spec::ContainerInput& input, SealContext&
     sealed.content.size = known->size;
     sealed.reference = known->note;
     return sealed;
+  }
+  if (!folder) {
+    if (auto good = plain_file(input.file); !good) return tl::unexpected(good.error());
   }
   auto layout = folder ? container::OciLayout::open_folder(input.file)
                        : container::OciLayout::open_archive(input.file);
@@ -205,6 +219,7 @@ Result<HashedFile> hash_input(const fs::path& file, SealContext& context) {
   if (const auto known = context.cache.find("data", file, before, false)) {
     return HashedFile{known->digest, known->size};
   }
+  if (auto good = plain_file(file); !good) return tl::unexpected(good.error());
   auto fd = open_read(file);
   if (!fd) return tl::unexpected(fd.error());
   auto hashed = hash_stream(fd->get(), file);

@@ -6,12 +6,18 @@
 #include "index.hpp"
 #include "qualify/base/files.hpp"
 #include "qualify/base/json.hpp"
+#include "qualify/base/version.hpp"
 
 namespace qualify::store {
 
 namespace {
 
 constexpr int kVersion = 1;
+
+/// What was accepted by another qualify is looked at again: it may look for more.
+Json cache_version() {
+  return std::to_string(kVersion) + " " + version();
+}
 constexpr std::size_t kMostEntries = 200'000;
 constexpr std::uint64_t kLargestCache = 256U << 20U;
 
@@ -65,7 +71,8 @@ void StatCache::load() {
   if (!json) return;
   try {
     const Json& entries = json->at("entries");
-    if (json->at("version") != kVersion || json->at("check") != digest_of(entries).str()) return;
+    if (json->at("version") != cache_version() || json->at("check") != digest_of(entries).str())
+      return;
     for (const auto& [key, item] : entries.items()) {
       const auto digest = Digest::parse(item.at(1).get<std::string>());
       if (!digest) continue;
@@ -131,8 +138,9 @@ Result<void> StatCache::save() {
     entries[key] = {entry.input, entry.content.digest.str(), entry.content.size, entry.content.note,
                     entry.blob};
   }
-  const Json root = {
-      {"version", kVersion}, {"check", digest_of(entries).str()}, {"entries", std::move(entries)}};
+  const Json root = {{"version", cache_version()},
+                     {"check", digest_of(entries).str()},
+                     {"entries", std::move(entries)}};
   return write_file_atomic(file_, canonical_bytes(root));
 }
 

@@ -13,6 +13,10 @@ TEST(Examples, NemotronIsFortyEightNodesOfEight) {
   ASSERT_TRUE(spec) << spec.error().describe();
   EXPECT_EQ(spec->recipe, RecipeClass::production);
   EXPECT_EQ(spec->topology.nodes * spec->topology.gpus_per_node, 384U);
+  EXPECT_EQ(spec->topology.nodes, 48U);
+  EXPECT_EQ(spec->topology.tensor_parallel, 4U);
+  EXPECT_EQ(spec->topology.pipeline_parallel, 12U);
+  EXPECT_EQ(spec->topology.expert_parallel, 16U);
   EXPECT_EQ(spec->topology.data_parallel, 8U);
   EXPECT_EQ(spec->launch.tasks_per_node, 8U);
 }

@@ -1,5 +1,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <nlohmann/json.hpp>
 
@@ -91,6 +92,29 @@ TEST(Inputs, DataIsKnownByItsManifestAFileOrAGivenDigest) {
   EXPECT_EQ(sealed.data[1].digest, external);
   EXPECT_EQ(sealed.data[1].manifest.size, 0U);
   EXPECT_EQ(sealed.data[2].digest, sha256("aaaa").str());
+}
+
+TEST(Inputs, APipeIsRefusedAndNotWaitedFor) {
+  const std::pair<const char*, const char*> places[] = {
+      {"file: train.yaml", "file: pipe"},
+      {"{path: corpus}", "{path: pipe}"},
+      {"{path: corpus}", "{path: pipes}"},
+      {"seeds:", "container: {kind: sqsh, file: pipe}\nseeds:"},
+      {"seeds:", "container: {kind: sif, file: pipe}\nseeds:"},
+      {"seeds:", "container: {kind: oci-archive, file: pipe}\nseeds:"}};
+  for (const auto& [from, to] : places) {
+    Fixture f;
+    fs::create_directory(f.folder / "pipes");
+    for (const char* pipe : {"pipe", "pipes/one"}) {
+      ASSERT_EQ(::mkfifo((f.folder / pipe).c_str(), 0600), 0);
+    }
+    f.replace(from, to);
+    const auto sealed = f.seal();
+    ASSERT_FALSE(sealed) << to;
+    EXPECT_EQ(exit_for(sealed.error().code), Exit::usage) << to;
+    EXPECT_THAT(sealed.error().describe(), ::testing::ContainsRegex("not a plain file|not a file"))
+        << to;
+  }
 }
 
 TEST(Inputs, TheOrderInWhichFilesWereMadeDoesNotMatter) {

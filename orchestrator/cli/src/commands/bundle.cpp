@@ -61,10 +61,26 @@ void print_bundle(Session& session, const store::Bundle& bundle) {
   for (const auto& name : bundle.passed_environment) {
     table.add({"env", name + " (passed at launch)"});
   }
+  for (const auto& [name, value] : bundle.required_environment) {
+    table.add({"requires", name + "=" + value});
+  }
   for (const auto& data : bundle.data) table.add({"data", data.name + " " + data.digest});
   table.add({"topology", std::to_string(bundle.topology.nodes) + " nodes x " +
                              std::to_string(bundle.topology.gpus_per_node) + " GPUs, " +
                              std::to_string(bundle.launch.tasks_per_node) + " tasks a node"});
+  const spec::Topology& topology = bundle.topology;
+  if (topology.nodes * topology.gpus_per_node > 1) {
+    table.add({"parallel", "TP " + std::to_string(topology.tensor_parallel) + ", PP " +
+                               std::to_string(topology.pipeline_parallel) + ", EP " +
+                               std::to_string(topology.expert_parallel) + ", CP " +
+                               std::to_string(topology.context_parallel) + ", DP " +
+                               std::to_string(topology.data_parallel)});
+  }
+  std::string seeds;
+  for (const std::int64_t seed : bundle.seeds) {
+    seeds += (seeds.empty() ? "" : ", ") + std::to_string(seed);
+  }
+  if (!seeds.empty()) table.add({"seeds", seeds});
   std::string argv;
   for (const std::string& word : bundle.launch.argv) argv += (argv.empty() ? "" : " ") + word;
   table.add({"argv", argv});

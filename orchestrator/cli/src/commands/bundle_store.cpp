@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "../table.hpp"
 #include "qualify/journal/journal.hpp"
@@ -175,6 +176,17 @@ Result<Exit> run_gc(Session& session, const Options& options) {
   if (!state) return tl::unexpected(state.error());
   const auto grace = parse_duration(options.grace);
   if (!grace) return tl::unexpected(grace.error());
+  // No run may begin with a bundle between the look at what is in use and its removal.
+  std::optional<FileLock> no_runs;
+  if (options.remove && !options.drop.empty()) {
+    auto held = FileLock::acquire(state->paths.lock(), false);
+    if (!held && held.error().code == Errc::busy) {
+      return fail(Errc::busy, "a gate is being run with this state", state->paths.folder.string(),
+                  "try again when it has ended, or without --drop");
+    }
+    if (!held) return tl::unexpected(held.error());
+    no_runs = std::move(*held);
+  }
   auto keep = digests_in_use(*state);
   if (!keep) return tl::unexpected(keep.error());
   store::CollectOptions collect;
