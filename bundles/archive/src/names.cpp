@@ -2,9 +2,15 @@
 
 #include <utf8proc.h>
 
+#include <algorithm>
 #include <cstdlib>
+#include <cstring>
 #include <memory>
 #include <set>
+#include <span>
+#include <unordered_map>
+
+#include "qualify/base/digest.hpp"
 
 namespace qualify::archive {
 
@@ -26,13 +32,13 @@ std::vector<std::string> parts_of(std::string_view path) {
 }
 
 /// Case-folded, composed form (Unicode default caseless matching); the text itself when not UTF-8.
-std::string folded(const std::string& text) {
+std::string folded(std::string_view text) {
   utf8proc_uint8_t* raw = nullptr;
   const auto size = utf8proc_map(
       reinterpret_cast<const utf8proc_uint8_t*>(text.data()),
       static_cast<utf8proc_ssize_t>(text.size()), &raw,
       static_cast<utf8proc_option_t>(UTF8PROC_STABLE | UTF8PROC_COMPOSE | UTF8PROC_CASEFOLD));
-  if (size < 0) return text;
+  if (size < 0) return std::string(text);
   const std::unique_ptr<utf8proc_uint8_t, decltype(&std::free)> owned(raw, &std::free);
   return std::string(reinterpret_cast<const char*>(raw), static_cast<std::size_t>(size));
 }
@@ -66,8 +72,16 @@ std::string printable(std::string_view path) {
     out += std::string("\\x") + digits[byte >> 4U] + digits[byte & 15U];
   }
   if (out.size() <= kShown) return out;
-  return out.substr(0, kShown / 2) + "…" + out.substr(out.size() - kShown / 4) + " (" +
-         std::to_string(path.size()) + " bytes)";
+  // Cut between characters, as what is printed may become JSON.
+  const auto inside = [&](std::size_t at) {
+    return at < out.size() && (static_cast<unsigned char>(out[at]) & 0xC0U) == 0x80U;
+  };
+  std::size_t head = kShown / 2;
+  while (inside(head)) --head;
+  std::size_t tail = out.size() - kShown / 4;
+  while (inside(tail)) ++tail;
+  return out.substr(0, head) + "…" + out.substr(tail) + " (" + std::to_string(path.size()) +
+         " bytes)";
 }
 
 Result<void> check_member_name(std::string_view path) {
@@ -129,37 +143,73 @@ bool TreeCheck::leaves(const std::string& path, const std::string& target) const
   return false;
 }
 
+namespace {
+
+/// Where a name was first seen: the beginning of one of the paths.
+struct Seen {
+  std::uint32_t path = 0;    ///< index
+  std::uint32_t length = 0;  ///< bytes of it
+  bool file = false;         ///< else a folder
+};
+struct FirstBytes {
+  std::size_t operator()(const Digest& digest) const {
+    std::size_t value = 0;
+    std::memcpy(&value, digest.bytes().data(), sizeof value);
+    return value;
+  }
+};
+
+/// A name below a folder, in the form in which other names clash with it. A digest, as there may be
+/// very many names.
+Digest key_below(const Digest& folder, std::string_view part) {
+  Sha256 hash;
+  hash.update(std::as_bytes(std::span(folder.bytes())));
+  hash.update(folded(part));
+  return hash.finish();
+}
+
+std::string_view last_part(std::string_view path) {
+  return path.substr(path.rfind('/') + 1);  // npos + 1 is 0
+}
+
+}  // namespace
+
 std::vector<Error> TreeCheck::faults() const {
   std::vector<Error> faults;
-  // Every folder's entries by their folded form; a second spelling of one is a clash.
-  std::map<std::string, std::string> spelling;
-  std::set<std::string> files;
-  std::set<std::string> reported;
-  for (const std::string& path : paths_) {
-    std::string folder_key;
-    std::string actual;
-    const auto parts = parts_of(path);
-    for (std::size_t i = 0; i < parts.size(); ++i) {
-      folder_key += "/" + folded(parts[i]);
-      actual += (i == 0 ? "" : "/") + parts[i];
-      const auto [known, added] = spelling.emplace(folder_key, actual);
-      const std::string& first = known->second;
-      if (!added && first != actual && first.substr(first.rfind('/') + 1) != parts[i] &&
-          reported.insert(folder_key).second) {
+  // Every name by its folded form; a second spelling of one is a clash.
+  std::unordered_map<Digest, Seen, FirstBytes> seen;
+  seen.reserve(paths_.size() + paths_.size() / 8);
+  std::set<Digest> reported;
+  for (std::uint32_t n = 0; n < paths_.size(); ++n) {
+    const std::string_view path = paths_[n];
+    Digest key;
+    for (std::size_t begin = 0; begin <= path.size();) {
+      const std::size_t end = std::min(path.find('/', begin), path.size());
+      const bool last = end == path.size();
+      const std::string_view part = path.substr(begin, end - begin);
+      const std::string_view name = path.substr(0, end);
+      begin = end + 1;
+      key = key_below(key, part);
+      const auto [known, added] = seen.emplace(key, Seen{n, static_cast<std::uint32_t>(end), last});
+      if (added) continue;
+      const Seen& first = known->second;
+      const std::string_view spelling =
+          std::string_view(paths_[first.path]).substr(0, first.length);
+      if (spelling != name) {
+        // Where folders clash, what lies in them need not be named again.
+        if (last_part(spelling) == part || !reported.insert(key).second) continue;
         faults.push_back({Errc::invalid_input,
-                          "two names differ only by case or Unicode form: '" + printable(first) +
-                              "' and '" + printable(actual) + "'",
+                          "two names differ only by case or Unicode form: '" + printable(spelling) +
+                              "' and '" + printable(name) + "'",
                           printable(path),
                           "rename one of them",
                           {}});
-      }
-      const bool last = i + 1 == parts.size();
-      if (last ? !files.insert(actual).second : files.contains(actual)) {
-        faults.push_back({Errc::invalid_input,
-                          last ? "the name stands there twice" : "a file and a folder share a name",
-                          printable(actual),
-                          {},
-                          {}});
+      } else if (last && first.file) {
+        faults.push_back(
+            {Errc::invalid_input, "the name stands there twice", printable(name), {}, {}});
+      } else if (last || first.file) {
+        faults.push_back(
+            {Errc::invalid_input, "a file and a folder share a name", printable(name), {}, {}});
       }
     }
   }

@@ -14,7 +14,7 @@ inline constexpr char kLayoutBytes[] = R"({"imageLayoutVersion":"1.0.0"})";
 inline constexpr char kCollectLock[] = "collect.lock";
 inline constexpr char kIndexLock[] = "index.lock";
 /// stat_cache.hpp; no part of any bundle.
-inline constexpr char kSealCache[] = "seal-cache.json";
+inline constexpr char kSealCache[] = "seal-cache";
 inline constexpr char kTemporaryPrefix[] = ".tmp-";
 
 struct IndexEntry {

@@ -1,7 +1,6 @@
 #include "inputs.hpp"
 
 #include <algorithm>
-#include <map>
 #include <nlohmann/json.hpp>
 
 #include "copy.hpp"
@@ -161,7 +160,7 @@ Result<SealedContainer> seal_oci(const spec::ContainerInput& input, SealContext&
   if (const auto known = context.cache.find(purpose, input.file, before, true)) {
     sealed.content.digest = known->digest;
     sealed.content.size = known->size;
-    sealed.reference = known->note;
+    sealed.reference = known->note.str();
     return sealed;
   }
   if (!folder) {
@@ -187,7 +186,7 @@ Result<SealedContainer> seal_oci(const spec::ContainerInput& input, SealContext&
   sealed.content.size = content->size;
   sealed.reference = image->manifest.str();
   context.cache.remember(purpose, input.file, before,
-                         {content->digest, content->size, sealed.reference}, true);
+                         {content->digest, content->size, image->manifest}, true);
   return sealed;
 }
 
@@ -229,10 +228,11 @@ Result<HashedFile> hash_input(const fs::path& file, SealContext& context) {
   return hashed;
 }
 
-/// Name below the folder -> file, in byte order of the names.
-Result<std::map<std::string, fs::path>> files_below(const fs::path& folder) {
-  std::map<std::string, fs::path> files;
+/// Names below the folder, in byte order.
+Result<std::vector<std::string>> files_below(const fs::path& folder) {
+  std::vector<std::string> files;
   std::error_code error;
+  const std::size_t base = (folder / "").native().size();
   for (fs::recursive_directory_iterator it(folder, error), end; !error && it != end;
        it.increment(error)) {
     std::error_code status_error;
@@ -240,35 +240,44 @@ Result<std::map<std::string, fs::path>> files_below(const fs::path& folder) {
     // Links are read through: data sets are often folders of links to shared files.
     if (!fs::is_regular_file(it->status(status_error))) {
       return fail(Errc::invalid_input, "data holds something that is not a file",
-                  it->path().string());
+                  archive::printable(it->path().string()));
     }
-    std::string name = it->path().lexically_relative(folder).generic_string();
+    std::string name = it->path().native().substr(base);
     if (!canonical_json(Json(name))) {
       return fail(Errc::invalid_input, "a file name is not UTF-8",
                   archive::printable(it->path().string()), "rename it");
     }
-    files.emplace(std::move(name), it->path());
+    files.push_back(std::move(name));
   }
   if (error) return fail_errno(error.value(), "cannot read folder", folder.string());
+  std::sort(files.begin(), files.end());
   return files;
 }
 
-/// {"files":[{"path","size","digest"}…],"schema_version":1}, paths in byte order.
-Result<std::string> folder_manifest(const fs::path& folder, SealContext& context) {
-  const auto files = files_below(folder);
-  if (!files) return tl::unexpected(files.error());
-  std::vector<std::pair<std::string, fs::path>> sorted(files->begin(), files->end());
-  std::vector<Result<HashedFile>> hashed(sorted.size());
-  for_each_index(sorted.size(), context.jobs,
-                 [&](std::size_t i) { hashed[i] = hash_input(sorted[i].second, context); });
-  Json list = Json::array();
-  for (std::size_t i = 0; i < sorted.size(); ++i) {
+/// The folder's files as {"files":[{"path","size","digest"}…],"schema_version":1}, canonical, in
+/// byte order of their paths; written piece by piece, as there may be very many.
+Result<Descriptor> folder_manifest(const fs::path& folder, SealContext& context) {
+  const auto names = files_below(folder);
+  if (!names) return tl::unexpected(names.error());
+  std::vector<Result<HashedFile>> hashed(names->size());
+  for_each_index(names->size(), context.jobs,
+                 [&](std::size_t i) { hashed[i] = hash_input(folder / (*names)[i], context); });
+  auto writer = context.store.begin();
+  if (!writer) return tl::unexpected(writer.error());
+  const auto put = [&](std::string_view text) {
+    return writer->write(std::as_bytes(std::span(text)));
+  };
+  if (auto done = put("{\"files\":["); !done) return tl::unexpected(done.error());
+  for (std::size_t i = 0; i < hashed.size(); ++i) {
     if (!hashed[i]) return tl::unexpected(hashed[i].error());
-    list.push_back({{"path", sorted[i].first},
-                    {"size", hashed[i]->size},
-                    {"digest", hashed[i]->digest.str()}});
+    const Json item = {
+        {"path", (*names)[i]}, {"size", hashed[i]->size}, {"digest", hashed[i]->digest.str()}};
+    if (auto done = put((i == 0 ? "" : ",") + canonical_bytes(item)); !done) {
+      return tl::unexpected(done.error());
+    }
   }
-  return canonical_json({{"schema_version", 1}, {"files", std::move(list)}});
+  if (auto done = put("],\"schema_version\":1}"); !done) return tl::unexpected(done.error());
+  return writer->commit(kDataType);
 }
 
 }  // namespace
@@ -280,9 +289,7 @@ Result<SealedData> seal_data(const spec::DataInput& input, SealContext& context)
   std::error_code error;
   std::string digest;
   if (fs::is_directory(*input.path, error)) {
-    auto manifest = folder_manifest(*input.path, context);
-    if (!manifest) return tl::unexpected(manifest.error());
-    auto blob = context.store.add_bytes(*manifest, kDataType);
+    auto blob = folder_manifest(*input.path, context);
     if (!blob) return tl::unexpected(blob.error());
     blob->title = "data/" + input.name + ".json";
     sealed.manifest = *blob;

@@ -1,25 +1,38 @@
 #include "stat_cache.hpp"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
+#include <array>
 
 #include "index.hpp"
 #include "qualify/base/files.hpp"
-#include "qualify/base/json.hpp"
 #include "qualify/base/version.hpp"
 
 namespace qualify::store {
 
 namespace {
 
-constexpr int kVersion = 1;
+/// About 200 bytes each in memory.
+constexpr std::size_t kMostEntries = 100'000;
+
+// The file: a line that names its form and the qualify that wrote it, then of each entry key,
+// stamp, content, size (8 bytes, little-endian), note and blob, then the SHA-256 of all before.
+constexpr std::size_t kRecord = 5 * Digest::kBytes + 8;
 
 /// What was accepted by another qualify is looked at again: it may look for more.
-Json cache_version() {
-  return std::to_string(kVersion) + " " + version();
+std::string head() {
+  return std::string("qualify seal cache 1, ") + version() + "\n";
 }
-constexpr std::size_t kMostEntries = 200'000;
-constexpr std::uint64_t kLargestCache = 256U << 20U;
+
+void put(std::string& bytes, const Digest& digest) {
+  bytes.append(reinterpret_cast<const char*>(digest.bytes().data()), Digest::kBytes);
+}
+
+Digest take(std::string_view& bytes) {
+  Digest::Bytes value{};
+  std::copy_n(bytes.begin(), value.size(), value.begin());
+  bytes.remove_prefix(value.size());
+  return Digest(value);
+}
 
 std::string five(const struct stat& status) {
   const auto time = [](const struct timespec& at) {
@@ -29,14 +42,23 @@ std::string five(const struct stat& status) {
          std::to_string(status.st_size) + " " + time(status.st_mtim) + " " + time(status.st_ctim);
 }
 
-std::string five_of_blob(const BlobStore& store, const Digest& digest) {
+/// Zero when the blob is not there.
+Digest stamp_of_blob(const BlobStore& store, const Digest& digest) {
   struct stat status {};
   if (::lstat(store.path_of(digest).c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return {};
-  return five(status);
+  return sha256(five(status));
 }
 
 std::chrono::nanoseconds since_epoch(const struct timespec& at) {
   return std::chrono::seconds(at.tv_sec) + std::chrono::nanoseconds(at.tv_nsec);
+}
+
+Digest key_of(const std::string& purpose, const std::filesystem::path& path) {
+  return sha256(purpose + " " + path.string());
+}
+
+Digest key_of_tree(const Digest& key) {
+  return sha256("tree " + key.hex());
 }
 
 }  // namespace
@@ -47,15 +69,15 @@ bool is_same(const struct stat& a, const struct stat& b) {
 
 StatCache::Stamp StatCache::Stamp::of(const std::vector<std::filesystem::path>& files) {
   Stamp stamp;
-  Sha256 many;
+  Sha256 hash;
   for (const std::filesystem::path& file : files) {
     struct stat status {};
     if (::stat(file.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return {};
-    stamp.text_ = five(status);
     stamp.newest_ = std::max(stamp.newest_, since_epoch(status.st_ctim));
-    many.update(file.string() + '\0' + stamp.text_ + '\n');
+    hash.update(file.string() + '\0' + five(status) + '\n');
   }
-  if (files.size() > 1) stamp.text_ = many.finish().hex();
+  stamp.digest_ = hash.finish();
+  stamp.valid_ = true;
   return stamp;
 }
 
@@ -65,42 +87,47 @@ StatCache::StatCache(const BlobStore& store, struct timespec began, std::chrono:
 }
 
 void StatCache::load() {
-  const auto text = read_file(file_, kLargestCache);
-  if (!text) return;
-  const auto json = parse_json(*text, file_.string());
-  if (!json) return;
-  try {
-    const Json& entries = json->at("entries");
-    if (json->at("version") != cache_version() || json->at("check") != digest_of(entries).str())
-      return;
-    for (const auto& [key, item] : entries.items()) {
-      const auto digest = Digest::parse(item.at(1).get<std::string>());
-      if (!digest) continue;
-      entries_[key] = {item.at(0), {*digest, item.at(2), item.at(3)}, item.at(4)};
+  const auto text = read_file(file_, head().size() + kMostEntries * kRecord + Digest::kBytes);
+  if (!text || !text->starts_with(head()) || text->size() < head().size() + Digest::kBytes) return;
+  std::string_view rest(*text);
+  std::string_view sum = rest.substr(rest.size() - Digest::kBytes);
+  rest.remove_suffix(Digest::kBytes);
+  if (sha256(rest) != take(sum)) return;
+  rest.remove_prefix(head().size());
+  while (rest.size() >= kRecord) {
+    const Digest key = take(rest);
+    Entry entry;
+    entry.stamp = take(rest);
+    entry.content.digest = take(rest);
+    for (unsigned i = 0; i < 8; ++i) {
+      entry.content.size |= std::uint64_t{static_cast<unsigned char>(rest[i])} << (8 * i);
     }
-  } catch (const std::exception&) {
-    entries_.clear();
+    rest.remove_prefix(8);
+    entry.content.note = take(rest);
+    entry.blob = take(rest);
+    entries_.emplace_hint(entries_.end(), key, entry);
   }
 }
 
-std::optional<StatCache::Content> StatCache::find(const std::string& key, const std::string& input,
+std::optional<StatCache::Content> StatCache::find(const Digest& key, const Digest& stamp,
                                                   bool stored) {
   const std::lock_guard lock(mutex_);
   const auto found = entries_.find(key);
   if (found == entries_.end()) return std::nullopt;
   Entry& entry = found->second;
-  if (entry.input != input) return std::nullopt;
-  if (stored && (entry.blob.empty() || entry.blob != five_of_blob(store_, entry.content.digest))) {
+  if (entry.stamp != stamp) return std::nullopt;
+  if (stored &&
+      (entry.blob == Digest() || entry.blob != stamp_of_blob(store_, entry.content.digest))) {
     return std::nullopt;
   }
   entry.used = true;
   return entry.content;
 }
 
-void StatCache::remember(const std::string& key, Entry entry) {
+void StatCache::remember(const Digest& key, Entry entry) {
   const std::lock_guard lock(mutex_);
   entry.used = true;
-  entries_[key] = std::move(entry);
+  entries_[key] = entry;
   changed_ = true;
 }
 
@@ -108,23 +135,23 @@ std::optional<StatCache::Content> StatCache::find(const std::string& purpose,
                                                   const std::filesystem::path& path,
                                                   const Stamp& now, bool stored) {
   if (!now.valid()) return std::nullopt;
-  return find(purpose + " " + path.string(), now.text_, stored);
+  return find(key_of(purpose, path), now.digest_, stored);
 }
 
 void StatCache::remember(const std::string& purpose, const std::filesystem::path& path,
                          const Stamp& before, const Content& content, bool stored) {
   if (!before.valid() || before.newest_ + settle_ > began_) return;
-  if (!canonical_json(Json(path.string()))) return;  // a name that is not UTF-8
-  remember(purpose + " " + path.string(),
-           {before.text_, content, stored ? five_of_blob(store_, content.digest) : ""});
+  remember(
+      key_of(purpose, path),
+      {before.digest_, content, stored ? stamp_of_blob(store_, content.digest) : Digest(), true});
 }
 
 std::optional<StatCache::Content> StatCache::find_tree(const Digest& key) {
-  return find("tree " + key.hex(), "", true);
+  return find(key_of_tree(key), Digest(), true);
 }
 
 void StatCache::remember_tree(const Digest& key, const Content& content) {
-  remember("tree " + key.hex(), {"", content, five_of_blob(store_, content.digest)});
+  remember(key_of_tree(key), {Digest(), content, stamp_of_blob(store_, content.digest), true});
 }
 
 Result<void> StatCache::save() {
@@ -133,15 +160,19 @@ Result<void> StatCache::save() {
   if (entries_.size() > kMostEntries) {
     std::erase_if(entries_, [](const auto& item) { return !item.second.used; });
   }
-  Json entries = Json::object();
+  while (entries_.size() > kMostEntries) entries_.erase(std::prev(entries_.end()));
+  std::string bytes = head();
+  bytes.reserve(bytes.size() + entries_.size() * kRecord + Digest::kBytes);
   for (const auto& [key, entry] : entries_) {
-    entries[key] = {entry.input, entry.content.digest.str(), entry.content.size, entry.content.note,
-                    entry.blob};
+    put(bytes, key);
+    put(bytes, entry.stamp);
+    put(bytes, entry.content.digest);
+    for (unsigned i = 0; i < 8; ++i) bytes += static_cast<char>(entry.content.size >> (8 * i));
+    put(bytes, entry.content.note);
+    put(bytes, entry.blob);
   }
-  const Json root = {{"version", cache_version()},
-                     {"check", digest_of(entries).str()},
-                     {"entries", std::move(entries)}};
-  return write_file_atomic(file_, canonical_bytes(root));
+  put(bytes, sha256(bytes));
+  return write_file_atomic(file_, bytes);
 }
 
 }  // namespace qualify::store

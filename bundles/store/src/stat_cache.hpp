@@ -30,18 +30,19 @@ class StatCache {
   struct Content {
     Digest digest;
     std::uint64_t size = 0;  ///< bytes
-    std::string note{};      ///< what else was learnt of it
+    Digest note{};           ///< what else was learnt of it
   };
-  /// How some files stood at one moment, as text; empty when one is not a plain file.
+  /// How some files stood at one moment: a digest over names and the five of each.
   class Stamp {
    public:
     [[nodiscard]] static Stamp of(const std::vector<std::filesystem::path>& files);
-    [[nodiscard]] bool valid() const { return !text_.empty(); }
-    bool operator==(const Stamp& other) const { return valid() && text_ == other.text_; }
+    [[nodiscard]] bool valid() const { return valid_; }  ///< all are there, and plain files
+    bool operator==(const Stamp& other) const { return valid_ && digest_ == other.digest_; }
 
    private:
     friend class StatCache;
-    std::string text_;
+    bool valid_ = false;
+    Digest digest_;
     std::chrono::nanoseconds newest_{};  ///< ctime, since the epoch
   };
 
@@ -66,14 +67,13 @@ class StatCache {
 
  private:
   struct Entry {
-    std::string input;  ///< the stamp; empty for trees
+    Digest stamp;  ///< of the input; zero for trees
     Content content;
-    std::string blob;  ///< the blob's five; empty when content is not stored
+    Digest blob;  ///< stamp of the blob; zero when content is not stored
     bool used = false;
   };
-  [[nodiscard]] std::optional<Content> find(const std::string& key, const std::string& input,
-                                            bool stored);
-  void remember(const std::string& key, Entry entry);
+  [[nodiscard]] std::optional<Content> find(const Digest& key, const Digest& stamp, bool stored);
+  void remember(const Digest& key, Entry entry);
   void load();
 
   const BlobStore& store_;
@@ -81,7 +81,7 @@ class StatCache {
   std::chrono::nanoseconds began_;
   std::chrono::nanoseconds settle_;
   std::mutex mutex_;
-  std::map<std::string, Entry> entries_;
+  std::map<Digest, Entry> entries_;
   bool changed_ = false;
 };
 

@@ -42,6 +42,30 @@ TEST(TreeCheck, FindsNamesThatClashByCaseOrUnicodeForm) {
   EXPECT_THAT(faults[2].describe(), HasSubstr("'src' and 'Src'"));
 }
 
+TEST(TreeCheck, AFileAndAFolderOrTwoFilesOfOneNameAreFaults) {
+  const auto faults_of = [](const std::vector<std::string>& paths) {
+    TreeCheck check;
+    for (const std::string& path : paths) check.add_file(path);
+    std::string text;
+    for (const Error& fault : check.faults()) text += fault.describe() + "\n";
+    return text;
+  };
+  EXPECT_THAT(faults_of({"a", "a/b"}), HasSubstr("a file and a folder share a name"));
+  EXPECT_THAT(faults_of({"a/b", "a"}), HasSubstr("a file and a folder share a name"));
+  EXPECT_THAT(faults_of({"a/b", "a/b"}), HasSubstr("a/b: the name stands there twice"));
+  EXPECT_EQ(faults_of({"a/b/c", "a/b/d", "a/e"}), "");
+}
+
+TEST(Printable, IsCutBetweenCharacters) {
+  for (std::size_t shift = 0; shift < 4; ++shift) {
+    std::string path(shift, 'x');
+    for (int i = 0; i < 200; ++i) path += "\xe2\x82\xac";
+    const std::string shown = printable(path);
+    EXPECT_LT(shown.size(), 220U);
+    EXPECT_TRUE(check_member_name(shown)) << shown;
+  }
+}
+
 TEST(TreeCheck, TheSameNameInTwoFoldersIsNoClash) {
   TreeCheck check;
   check.add_file("a/x");

@@ -20,7 +20,7 @@ TEST(Verify, FindsEverySingleBitFlip) {
   for (const auto& entry : fs::recursive_directory_iterator(store.root())) {
     // Locks are empty, and the seal cache is no part of any bundle: verification never looks at it.
     if (!entry.is_regular_file() || entry.path().extension() == ".lock") continue;
-    if (entry.path().filename() == "seal-cache.json") continue;
+    if (entry.path().filename() == "seal-cache") continue;
     fs::permissions(entry.path(), fs::perms::owner_all);
     const std::string bytes = read_file(entry.path()).value();
     const Fd file(::open(entry.path().c_str(), O_RDWR));
