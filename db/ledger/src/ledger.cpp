@@ -10,7 +10,7 @@ namespace qualify::ledger {
 
 namespace {
 
-constexpr std::array kKinds = {"certificate", "grant", "revocation"};
+constexpr std::array kKinds = {"certificate", "grant", "revocation", "baseline"};
 constexpr const char* kStatementType = "https://in-toto.io/Statement/v1";
 constexpr std::size_t kMinPrefix = 6;  // hex digits
 

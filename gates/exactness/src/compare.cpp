@@ -255,16 +255,24 @@ Comparison compare(const RunMetrics& a, const RunMetrics& b, const Options& opti
     proven = false;
     result.reasons.emplace_back("nothing to compare: no metric that both could share");
   }
-  if (!differs && evidence::shares_marks(a, b)) {
-    result.same_run_filed_twice = true;
-    proven = false;
-    result.reasons.insert(result.reasons.begin(),
-                          "one run filed twice: the wall-clock times are the same, so this is not "
-                          "a comparison of two runs");
-  }
   result.outcome = differs ? Outcome::differs : proven ? Outcome::equal : Outcome::inconclusive;
   if (result.outcome == Outcome::equal) result.level = level;
+  if (!differs && evidence::shares_marks(a, b)) {
+    mark_one_run(result);
+    result.reasons.front() =
+        "one run filed twice: the wall-clock times are the same, so this is not a comparison of "
+        "two runs";
+  }
   return result;
+}
+
+void mark_one_run(Comparison& comparison) {
+  if (comparison.same_run_filed_twice) return;
+  comparison.same_run_filed_twice = true;
+  comparison.reasons.insert(comparison.reasons.begin(),
+                            "one run, named twice: this is not a comparison of two runs");
+  if (comparison.outcome == Outcome::equal) comparison.outcome = Outcome::inconclusive;
+  comparison.level.reset();
 }
 
 const MetricComparison* Comparison::first_divergence() const {

@@ -39,7 +39,8 @@ bool is_identity(const std::string& name) {
     if (word.starts_with(prefix)) word.remove_prefix(prefix.size());
   }
   // Counts, limits and bindings among Slurm's variables do change a run: those are not identity.
-  constexpr std::array<std::string_view, 24> exact = {"SLURM_JOB_ID",
+  constexpr std::array<std::string_view, 25> exact = {"SLURM_JOB_ID",
+                                                      "SLURM_JOB_COMMENT",
                                                       "SLURM_JOBID",
                                                       "SLURM_JOB_NAME",
                                                       "SLURM_JOB_NODELIST",
@@ -68,10 +69,9 @@ bool is_identity(const std::string& name) {
                                                         "host",      "hostname",   "job.id",
                                                         "job_id",    "gpu.uuids",  "boot_id"};
   if (std::find(captured.begin(), captured.end(), word) != captured.end()) return true;
-  return word.starts_with("PMIX_") || word.starts_with("PMI_") ||
-         word.starts_with("QUALIFY_ATTEMPT") || word.ends_with(".uuid") ||
-         word.ends_with("_time") || word.ends_with(".time") || word.ends_with("_at") ||
-         word.ends_with(".hostname") || word.ends_with(".pid");
+  return word.starts_with("PMIX_") || word.starts_with("PMI_") || word.starts_with("QUALIFY_") ||
+         word.ends_with(".uuid") || word.ends_with("_time") || word.ends_with(".time") ||
+         word.ends_with("_at") || word.ends_with(".hostname") || word.ends_with(".pid");
 }
 
 EnvironmentComparison compare_environments(const Environment& a, const Environment& b,
@@ -119,6 +119,15 @@ std::string EnvironmentComparison::why_inconclusive() const {
          names;
 }
 
+void weigh(const EnvironmentComparison& environments, Comparison& comparison) {
+  const std::string why = environments.why_inconclusive();
+  if (why.empty()) return;
+  comparison.reasons.push_back(why);
+  if (comparison.outcome != Outcome::equal) return;
+  comparison.outcome = Outcome::inconclusive;
+  comparison.level.reset();
+}
+
 Result<Environment> environment_from(const Json& record) {
   if (!record.is_object()) {
     return fail(Errc::invalid_input, "a captured environment must be a JSON object");
@@ -137,8 +146,7 @@ Json to_json(const EnvironmentComparison& comparison) {
                     {"b", one.has_b ? Json(one.b) : Json(nullptr)}});
   }
   const std::string why = comparison.why_inconclusive();
-  return {{"schema_version", 1},
-          {"differences", std::move(list)},
+  return {{"differences", std::move(list)},
           {"why_inconclusive", why.empty() ? Json(nullptr) : Json(why)}};
 }
 

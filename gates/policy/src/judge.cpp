@@ -114,12 +114,19 @@ Judgement judge_repeatability(const Gate& gate, const std::vector<RunEvidence>& 
   options.required_metrics = gate.required_metrics;
   std::optional<exactness::Level> level;
   for (std::size_t i = 1; i < runs.size(); ++i) {
-    PairJudgement pair{runs[0].run, runs[i].run, std::nullopt, std::nullopt};
+    PairJudgement pair{runs[0].run, runs[i].run, {}, {}};
+    const std::string names = runs[0].run + " and " + runs[i].run;
+    if (runs[0].environment && runs[i].environment) {
+      pair.environment =
+          exactness::compare_environments(*runs[0].environment, *runs[i].environment);
+      if (const auto why = pair.environment->why_inconclusive(); !why.empty()) {
+        doubts.push_back(names + ": " + why);
+      }
+    }
     // Incomplete runs are compared too where they left metrics: a difference in what both recorded
     // is definitive, and only equality needs both to be whole.
     if (!runs[0].metrics.series.empty() && !runs[i].metrics.series.empty()) {
       pair.comparison = exactness::compare(runs[0].metrics, runs[i].metrics, options);
-      const std::string names = runs[0].run + " and " + runs[i].run;
       if (const auto* first = pair.comparison->first_divergence()) {
         differences.push_back(names + ": " + describe_difference(*first));
       } else {
@@ -212,6 +219,7 @@ Json to_json(const Judgement& judgement) {
         {{"run_a", pair.run_a},
          {"run_b", pair.run_b},
          {"comparison", pair.comparison ? exactness::to_json(*pair.comparison) : Json(nullptr)},
+         {"environment", pair.environment ? exactness::to_json(*pair.environment) : Json(nullptr)},
          {"step_time_ratio", pair.step_time_ratio ? Json(*pair.step_time_ratio) : Json(nullptr)}});
   }
   return json;

@@ -24,14 +24,16 @@ void add_cancel(CLI::App& app, Session& session);
 void add_history(CLI::App& app, Session& session);
 void add_status(CLI::App& app, Session& session);
 void add_compare(CLI::App& app, Session& session);
+void add_baseline(CLI::App& app, Session& session);
 void add_perf(CLI::App& app, Session& session);
 void add_cert(CLI::App& app, Session& session);
 void add_job(CLI::App& app, Session& session);
 
 /// Every command, in the order of `qualify --help`.
 inline const std::vector<AddCommand> kCommands = {
-    add_init,   add_doctor, add_bundle,  add_reservation, add_plan, add_run,  add_resume,
-    add_cancel, add_status, add_history, add_compare,     add_perf, add_cert, add_job,
+    add_init,    add_doctor,   add_bundle, add_reservation, add_plan,
+    add_run,     add_resume,   add_cancel, add_status,      add_history,
+    add_compare, add_baseline, add_perf,   add_cert,        add_job,
 };
 
 }  // namespace qualify::cli

@@ -148,6 +148,7 @@ Result<Digest> collect(const EvidenceRequest& request, const store::Bundle& bund
       {"job", request.attempt.job.empty() ? Json(nullptr)
                                           : parse_json(request.attempt.job, "job").value()},
       {"allocation", request.attempt.job_id},
+      {"folder", request.folder.string()},
       {"sentinel", sentinel ? to_json(*sentinel) : Json(nullptr)},
       {"complete", outcome.complete},
       {"failure", outcome.failure},
@@ -214,6 +215,9 @@ Result<policy::RunEvidence> load_evidence(const store::BlobStore& store, const D
     run.complete = json->at("complete").get<bool>();
     run.failure = json->at("failure").get<std::string>();
     run.failure_class = json->at("failure_class").get<std::string>();
+    run.bundle = Digest::parse(json->at("bundle").get<std::string>()).value();
+    run.evidence = manifest;
+    run.environment = captured_environment(*json);
     bool any = false;
     for (const Json& file : json->at("files")) {
       const auto kind = file.at("kind").get<std::string>();

@@ -9,6 +9,15 @@ namespace {
 
 using ::testing::HasSubstr;
 
+class Weigh : public ::testing::Test {
+ protected:
+  Weigh() {
+    comparison.outcome = Outcome::equal;
+    comparison.level = Level::e1;
+  }
+  Comparison comparison;
+};
+
 TEST(EnvironmentComparison, WhichMachineAndJobMayDiffer) {
   const auto result = compare_environments(
       {{"env.SLURM_JOB_ID", "1"}, {"node.names", "a,b"}, {"env.NCCL_ALGO", "Ring"}},
@@ -49,6 +58,23 @@ TEST(EnvironmentComparison, NestedRecordsBecomeFlat) {
   ASSERT_TRUE(flat);
   EXPECT_EQ(*flat, (Environment{{"env.A", "1"}, {"gpus", "[1,2]"}, {"cuda.driver", "595"}}));
   EXPECT_FALSE(environment_from(Json::array()));
+}
+
+TEST_F(Weigh, OnlyAnUndeclaredDifferenceTakesAnEqualityAway) {
+  weigh(compare_environments({{"host", "a"}}, {{"host", "b"}}), comparison);
+  EXPECT_EQ(comparison.outcome, Outcome::equal);
+  weigh(compare_environments({{"x", "1"}}, {{"x", "2"}}, {"x"}), comparison);
+  EXPECT_EQ(comparison.level, Level::e1);
+  weigh(compare_environments({{"x", "1"}}, {{"x", "2"}}), comparison);
+  EXPECT_EQ(comparison.outcome, Outcome::inconclusive);
+  EXPECT_FALSE(comparison.level);
+  EXPECT_THAT(comparison.reasons.back(), HasSubstr("x"));
+}
+
+TEST_F(Weigh, ADifferenceStaysOne) {
+  comparison.outcome = Outcome::differs;
+  weigh(compare_environments({{"x", "1"}}, {{"x", "2"}}), comparison);
+  EXPECT_EQ(comparison.outcome, Outcome::differs);
 }
 
 }  // namespace

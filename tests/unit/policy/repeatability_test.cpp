@@ -173,5 +173,24 @@ TEST_F(Repeatability, TooFewRunsAreInconclusive) {
   EXPECT_THAT(judge(gate, {}).reasons, ::testing::Not(SizeIs(0)));
 }
 
+TEST_F(Repeatability, EnvironmentsMayDifferInWhatTellsRunsApart) {
+  runs[0].environment =
+      exactness::Environment{{"env.SLURM_JOB_ID", "1"}, {"host", "n1"}, {"argv", "train"}};
+  runs[1].environment =
+      exactness::Environment{{"env.SLURM_JOB_ID", "2"}, {"host", "n2"}, {"argv", "train"}};
+  const auto judgement = judged();
+  EXPECT_EQ(judgement.verdict, Verdict::pass);
+  EXPECT_THAT(judgement.pairs[0].environment->differences, SizeIs(2));
+}
+
+TEST_F(Repeatability, AnEnvironmentThatNobodyDeclaredIsInconclusiveByName) {
+  runs[0].environment = exactness::Environment{{"env.NCCL_ALGO", "Ring"}};
+  runs[1].environment = exactness::Environment{{"env.NCCL_ALGO", "Tree"}};
+  EXPECT_EQ(judged().verdict, Verdict::inconclusive);
+  EXPECT_THAT(first_reason(), HasSubstr("env.NCCL_ALGO"));
+  set(1, "lm loss", 3, 1.0F);
+  EXPECT_EQ(judged().verdict, Verdict::fail) << "a difference of values is definitive";
+}
+
 }  // namespace
 }  // namespace qualify::policy

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "../commands.hpp"
+#include "../subject.hpp"
 #include "../table.hpp"
 #include "qualify/base/files.hpp"
 #include "qualify/evidence/metrics.hpp"
@@ -21,6 +22,7 @@ namespace {
 struct Options {
   std::string a;
   std::string b;
+  std::string baseline;
   std::string format;
   std::string plot;
   std::string metric;
@@ -123,28 +125,77 @@ void print(Session& session, const exactness::Comparison& comparison) {
   }
 }
 
-Result<void> draw(const Session& session, const Options& options, const evidence::RunMetrics& a,
-                  const evidence::RunMetrics& b, const exactness::Comparison& comparison,
+/// What the captured environments differ in, but for what only tells one run from another.
+void print_environment(Session& session, const exactness::EnvironmentComparison& environment) {
+  Table table({"ENVIRONMENT", "CLASS", "A AGAINST B"});
+  std::size_t identity = 0;
+  for (const auto& difference : environment.differences) {
+    if (difference.kind == exactness::DifferenceClass::identity) {
+      ++identity;
+      continue;
+    }
+    table.add({difference.name, exactness::name_of(difference.kind),
+               (difference.has_a ? difference.a : "(not set)") + " against " +
+                   (difference.has_b ? difference.b : "(not set)")});
+  }
+  session.out << '\n';
+  if (table.empty()) {
+    print_wrapped(session.out,
+                  fmt::format("Environments agree; {} differ in what tells runs apart (node names, "
+                              "times, job ids).",
+                              identity),
+                  0, session.width);
+    return;
+  }
+  table.print(session.out, session.width);
+}
+
+Result<void> draw(const Session& session, const Options& options, const Subject& a,
+                  const Subject& b, const exactness::Comparison& comparison,
                   const exactness::Options& range) {
   const std::string metric =
       options.metric.empty() ? exactness::metric_to_plot(comparison) : options.metric;
-  const auto svg = exactness::plot_svg(a, b, metric, options.a, options.b, range);
+  const auto svg = exactness::plot_svg(a.metrics, b.metrics, metric, a.label, b.label, range);
   if (!svg) return tl::unexpected(svg.error());
   return write_file_atomic(session.folder / options.plot, *svg);
 }
 
+/// A run against itself is equal whatever it did.
+bool same_source(const Session& session, const Options& options, const Subject& a,
+                 const Subject& b) {
+  if (a.run && b.run) return a.run->evidence == b.run->evidence;
+  std::error_code ignored;
+  return !a.run && !b.run &&
+         std::filesystem::equivalent(session.folder / options.a, session.folder / options.b,
+                                     ignored);
+}
+
+Result<void> check_sides(const Options& options) {
+  if (options.baseline.empty() == options.b.empty()) {
+    return fail(Errc::usage,
+                options.b.empty() ? "one side is missing" : "three sides: A, B and a baseline", {},
+                "qualify compare A B, or: qualify compare --baseline NAME RUN");
+  }
+  return {};
+}
+
 Result<Exit> run_compare(Session& session, const Options& options) {
-  const auto read = [&](const std::string& path) {
-    return evidence::read_metrics(session.folder / path, options.format);
-  };
-  const auto a = read(options.a);
+  if (auto good = check_sides(options); !good) return tl::unexpected(good.error());
+  // A baseline is what the other side is held against: it is A.
+  const bool stored = !options.baseline.empty();
+  const auto a = stored ? read_baseline_subject(session, options.baseline)
+                        : read_subject(session, options.a, options.format);
   if (!a) return tl::unexpected(a.error());
-  const auto b = read(options.b);
+  const auto b = read_subject(session, stored ? options.a : options.b, options.format);
   if (!b) return tl::unexpected(b.error());
   exactness::Options range;
   if (options.from > 0) range.from_iteration = options.from;
   if (options.to > 0) range.to_iteration = options.to;
-  const exactness::Comparison comparison = exactness::compare(*a, *b, range);
+  exactness::Comparison comparison = exactness::compare(a->metrics, b->metrics, range);
+  if (same_source(session, options, *a, *b)) exactness::mark_one_run(comparison);
+  const auto environment = compare_captured(session, *a, *b);
+  if (!environment) return tl::unexpected(environment.error());
+  if (*environment) exactness::weigh(**environment, comparison);
   if (!options.plot.empty()) {
     if (auto drawn = draw(session, options, *a, *b, comparison, range); !drawn) {
       return tl::unexpected(drawn.error());
@@ -152,11 +203,14 @@ Result<Exit> run_compare(Session& session, const Options& options) {
   }
   if (options.json) {
     Json json = to_json(comparison);
-    json["a"] = options.a;
-    json["b"] = options.b;
+    json["a"] = a->label;
+    json["b"] = b->label;
+    json["baseline"] = stored ? Json(options.baseline) : Json(nullptr);
+    json["environment"] = *environment ? exactness::to_json(**environment) : Json(nullptr);
     session.print_json(std::move(json));
   } else {
     print(session, comparison);
+    if (*environment) print_environment(session, **environment);
   }
   return exit_for(comparison.outcome);
 }
@@ -166,18 +220,23 @@ Result<Exit> run_compare(Session& session, const Options& options) {
 void add_compare(CLI::App& app, Session& session) {
   auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand(
-      "compare", "Compare two runs bit for bit: folders or metric files, no state needed");
-  command->add_option("A", options->a, "Folder or file of the first run")
-      ->type_name("PATH")
+      "compare", "Compare two runs bit for bit: files and folders need no state");
+  command->add_option("A", options->a, "First run: folder, file, GATE/RUN or certificate id")
+      ->type_name("RUN")
       ->required();
-  command->add_option("B", options->b, "Folder or file of the second run")
-      ->type_name("PATH")
-      ->required();
-  command->add_option("--format", options->format, "Reader (default: told by content)")
+  command->add_option("B", options->b, "Second run; none with --baseline")->type_name("RUN");
+  command
+      ->add_option("--baseline", options->baseline,
+                   "Hold A against a stored baseline (qualify baseline list)")
+      ->type_name("NAME");
+  command->add_option("--format", options->format, "Reader for files (default: told by content)")
       ->type_name("FORMAT");
   command->add_option("--from-iteration", options->from, "First iteration to compare")
-      ->type_name("N");
-  command->add_option("--to-iteration", options->to, "Last iteration to compare")->type_name("N");
+      ->type_name("N")
+      ->check(CLI::PositiveNumber);
+  command->add_option("--to-iteration", options->to, "Last iteration to compare")
+      ->type_name("N")
+      ->check(CLI::PositiveNumber);
   CLI::Option* plot =
       command
           ->add_option("--plot", options->plot,

@@ -12,7 +12,7 @@
 namespace qualify::ledger {
 
 /// What a record states.
-enum class RecordKind { certificate, grant, revocation };
+enum class RecordKind { certificate, grant, revocation, baseline };
 [[nodiscard]] const char* name_of(RecordKind kind);
 /// Errors: invalid_input.
 [[nodiscard]] Result<RecordKind> parse_record_kind(const std::string& text);

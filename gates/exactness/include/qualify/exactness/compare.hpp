@@ -71,6 +71,10 @@ struct Comparison {
 [[nodiscard]] Comparison compare(const evidence::RunMetrics& a, const evidence::RunMetrics& b,
                                  const Options& options = {});
 
+/// The two sides are known to be one run: no equality follows. A difference stays what it is (two
+/// ways in which one run was read or recorded disagree).
+void mark_one_run(Comparison& comparison);
+
 /// The record for `--json` and certificates; schema in docs/formats/comparison.md.
 [[nodiscard]] Json to_json(const Comparison& comparison);
 

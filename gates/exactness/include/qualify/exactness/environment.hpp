@@ -5,11 +5,12 @@
 #include <vector>
 
 #include "qualify/base/json.hpp"
+#include "qualify/exactness/compare.hpp"
 
 namespace qualify::exactness {
 
 /// What a run captured of its surroundings: variables ("env.NCCL_ALGO"), versions ("cuda.driver"),
-/// nodes ("node.names"). Values are compared as text.
+/// nodes ("nodes"), the command line ("argv"). Values are compared as text.
 using Environment = std::map<std::string, std::string>;
 
 enum class DifferenceClass {
@@ -30,7 +31,7 @@ struct EnvironmentDifference {
 
 struct EnvironmentComparison {
   std::vector<EnvironmentDifference> differences;  ///< by name
-  /// Null when nothing undeclared differs; else the sentence that makes a comparison inconclusive.
+  /// Empty when nothing undeclared differs; else the sentence that makes a comparison inconclusive.
   [[nodiscard]] std::string why_inconclusive() const;
 };
 
@@ -47,6 +48,10 @@ struct EnvironmentComparison {
 /// A flat map from a captured environment's JSON: nested objects become "outer.inner", other values
 /// their canonical text. Errors: invalid_input (not an object).
 [[nodiscard]] Result<Environment> environment_from(const Json& record);
+
+/// An equality of runs whose environments differ undeclared proves nothing: it becomes
+/// inconclusive. A difference of values stays definitive; the reason is added to it.
+void weigh(const EnvironmentComparison& environments, Comparison& comparison);
 
 [[nodiscard]] Json to_json(const EnvironmentComparison& comparison);
 

@@ -6,6 +6,7 @@
 
 #include "qualify/evidence/metrics.hpp"
 #include "qualify/exactness/compare.hpp"
+#include "qualify/exactness/environment.hpp"
 #include "qualify/policy/gate.hpp"
 #include "qualify/policy/gpu_clocks.hpp"
 #include "qualify/statistics/overhead.hpp"
@@ -28,6 +29,11 @@ struct RunEvidence {
   std::string failure_class;  ///< "workload", "infrastructure", "disagreement"; empty when complete
   evidence::RunMetrics metrics;
   std::vector<GpuReading> gpus;  ///< before and after the workload; empty where none was told
+  /// What the job captured of its surroundings; null when it did not get that far, or when the run
+  /// is a plain file.
+  std::optional<exactness::Environment> environment;
+  Digest bundle;                           ///< that ran; zero when not known
+  Digest evidence;                         ///< manifest in the evidence store; zero for plain files
   std::optional<bool> says_deterministic;  ///< what the run itself logged about its mode
 };
 
@@ -36,6 +42,9 @@ struct PairJudgement {
   std::string run_b;
   std::optional<exactness::Comparison> comparison;  ///< repeatability
   std::optional<double> step_time_ratio;            ///< performance: det / nondet medians
+  /// Repeatability: of two runs of one arm nothing is declared to differ. Null when either captured
+  /// none.
+  std::optional<exactness::EnvironmentComparison> environment = {};
 };
 
 struct Judgement {

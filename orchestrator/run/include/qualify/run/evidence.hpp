@@ -42,8 +42,8 @@ struct EvidenceRequest {
 [[nodiscard]] Result<void> verify_evidence(const store::BlobStore& store, const Digest& manifest);
 
 /// Reads a run back from its manifest, for judging: only from the evidence store, never from the
-/// run folder. `scratch` is a folder for a view by file names; it is emptied again. Errors:
-/// integrity, not_found, io.
+/// run folder. `scratch` is a folder for a view by file names; what is made there is removed again.
+/// Errors: integrity, not_found, io.
 [[nodiscard]] Result<policy::RunEvidence> load_evidence(const store::BlobStore& store,
                                                         const Digest& manifest,
                                                         const std::filesystem::path& scratch);
@@ -51,5 +51,16 @@ struct EvidenceRequest {
 /// The GPUs in the records of an attempt's nodes (nodes.jsonl, node.hpp), before and after.
 /// Throws what the JSON library throws on records that are not as nodes write them.
 [[nodiscard]] std::vector<policy::GpuReading> gpu_readings(const std::string& nodes_jsonl);
+/// What the job captured, out of an evidence manifest: "env.NAME" for each variable, "argv", "host"
+/// and "nodes". The attempt's own folder, which is another one in each run, is "{attempt}" in them.
+/// Null when the workload was never started.
+[[nodiscard]] std::optional<exactness::Environment> captured_environment(const Json& manifest);
+
+/// Names of captured_environment() in which two arms are declared to differ, of one bundle or of
+/// two: variables that they set otherwise, and "argv" where their arguments differ. Sorted.
+[[nodiscard]] std::vector<std::string> declared_differences(const store::Bundle& bundle_a,
+                                                            const spec::Arm& arm_a,
+                                                            const store::Bundle& bundle_b,
+                                                            const spec::Arm& arm_b);
 
 }  // namespace qualify::run
