@@ -43,7 +43,7 @@ Result<void> read_iteration(Source& source, const fs::path& folder, std::int64_t
     const auto hashed = hash_file(file);
     if (!hashed) return tl::unexpected(hashed.error());
     source.add(source.series_named("checkpoint/" + name), iteration,
-               Scalar{0, Precision::sha256, 0, hashed->digest.hex()}, "");
+               of_digest(hashed->digest.hex(), Precision::sha256), "");
   }
   if (files.empty() || (distributed && !complete)) {
     source.fault("incomplete-checkpoint",
@@ -63,8 +63,8 @@ bool is_checkpoint(const fs::path& folder) {
           (fs::exists(folder / "metadata.json", error) || fs::exists(folder / "common.pt", error)));
 }
 
-Result<Source> read_checkpoint(const fs::path& folder) {
-  Source source;
+Result<Source> read_checkpoint(const fs::path& folder, std::shared_ptr<Spool> spool) {
+  Source source(std::move(spool));
   source.format = "checkpoint";
   source.file = folder.string();
   if (const auto own = iteration_of(folder)) {

@@ -34,9 +34,9 @@ std::vector<std::string> cells(std::string_view row, char separator) {
 
 class Table {
  public:
-  Table(const std::string& file, const std::vector<std::string>& header) {
+  Table(const Input& input, const std::vector<std::string>& header) : source_(input.spool) {
     source_.format = "csv";
-    source_.file = file;
+    source_.file = input.path.string();
     for (std::size_t i = 0; i < header.size(); ++i) {
       if (!iteration_ && names_iteration(header[i])) {
         iteration_ = i;
@@ -91,21 +91,17 @@ class Table {
         }
         continue;
       }
-      source_.add(*columns_[i], iteration, std::move(*number), place, restarted_);
+      // "1021640704.0" is the number of zeros in full.
+      if (columns_[i]->name == "num-zeros" && row[i].ends_with(".0")) {
+        const auto whole = parse_number(std::string_view(row[i]).substr(0, row[i].size() - 2));
+        if (whole && whole->precision == Precision::integer) number = whole;
+      }
+      source_.add(*columns_[i], iteration, *number, place, restarted_);
     }
   }
 
   Source finish() {
-    settle_precision(source_);
-    // "1021640704.0" is the number of zeros in full.
-    if (const auto found = source_.series.find("num-zeros"); found != source_.series.end()) {
-      for (auto& [iteration, scalar] : found->second.values) {
-        if (!scalar.text.ends_with(".0")) continue;
-        const auto whole =
-            parse_number(std::string_view(scalar.text).substr(0, scalar.text.size() - 2));
-        if (whole && whole->precision == Precision::integer) scalar = *whole;
-      }
-    }
+    for (auto& [name, series] : source_.series) series.values.settle();
     return std::move(source_);
   }
 
@@ -120,19 +116,19 @@ class Table {
 
 }  // namespace
 
-Result<std::optional<Source>> read_csv(const std::filesystem::path& path, std::string_view head,
-                                       bool forced) {
+Result<std::optional<Source>> read_csv(const Input& input) {
+  std::string_view head = input.head;
   if (head.starts_with("\xEF\xBB\xBF")) head.remove_prefix(3);
   const std::string_view first = head.substr(0, head.find('\n'));
   if (first.find('\0') != std::string_view::npos) return std::optional<Source>();
   const char separator = first.find('\t') != std::string_view::npos ? '\t' : ',';
-  Table table(path.string(), cells(first, separator));
+  Table table(input, cells(first, separator));
   if (!table.has_iteration() || first.find(separator) == std::string_view::npos) {
-    if (!forced) return std::optional<Source>();
-    return fail(Errc::invalid_input, "the header names no iteration", path.string(),
+    if (!input.forced) return std::optional<Source>();
+    return fail(Errc::invalid_input, "the header names no iteration", input.path.string(),
                 "One column must be called iteration, step, global_step or iter");
   }
-  const auto done = for_each_line(path, [&](const Line& line) {
+  const auto done = for_each_line(input.path, [&](const Line& line) {
     if (line.number > 1 && !line.text.empty()) table.row(line, separator);
     return true;
   });

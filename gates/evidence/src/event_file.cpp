@@ -2,6 +2,7 @@
 // masked CRC of the length, data, masked CRC of the data, little-endian) around tensorflow.Event.
 // docs/formats/tensorboard.md
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstdio>
@@ -59,15 +60,109 @@ std::optional<Scalar> scalar_of(const wire::Tensor& tensor) {
   }
 }
 
+/// What nearly every record is: a time, a step, and float32 scalars. Read from the wire format
+/// without building messages, which takes most of the time otherwise; any other field, and anything
+/// odd, is left to the generated parser.
+class PlainEvent {
+ public:
+  struct Value {
+    std::string_view tag;  ///< into the record
+    float number = 0;
+  };
+  double wall_time = 0;
+  std::int64_t step = 0;
+  std::vector<Value> values;
+
+  /// False: not plain; what was read so far is meaningless.
+  bool parse(std::span<const std::byte> data) {
+    wall_time = 0;
+    step = 0;
+    values.clear();
+    while (!data.empty()) {
+      std::uint64_t number = 0;
+      std::span<const std::byte> nested;
+      switch (std::to_integer<unsigned>(take(data))) {
+        case 0x09:  // wall_time
+          if (!fixed(data, wall_time)) return false;
+          break;
+        case 0x10:  // step
+          if (!varint(data, number)) return false;
+          step = static_cast<std::int64_t>(number);
+          break;
+        case 0x2A:  // summary; a second one would be merged into the first
+          if (!values.empty() || !bytes(data, nested) || !summary(nested)) return false;
+          break;
+        default:
+          return false;
+      }
+    }
+    return !values.empty();
+  }
+
+ private:
+  using Bytes = std::span<const std::byte>;
+  static std::byte take(Bytes& data) {
+    const std::byte first = data.front();
+    data = data.subspan(1);
+    return first;
+  }
+  template <class T>
+  static bool fixed(Bytes& data, T& to) {
+    if (data.size() < sizeof to) return false;
+    to = load<T>(data.data());
+    data = data.subspan(sizeof to);
+    return true;
+  }
+  static bool varint(Bytes& data, std::uint64_t& to) {
+    to = 0;
+    for (unsigned shift = 0; shift < 63 && !data.empty(); shift += 7) {
+      const auto byte = std::to_integer<std::uint64_t>(take(data));
+      to |= (byte & 127U) << shift;
+      if (byte < 128) return true;
+    }
+    return false;
+  }
+  static bool bytes(Bytes& data, Bytes& to) {
+    std::uint64_t size = 0;
+    if (!varint(data, size) || size > data.size()) return false;
+    to = data.first(size);
+    data = data.subspan(size);
+    return true;
+  }
+  bool summary(Bytes data) {
+    while (!data.empty()) {
+      Bytes nested;
+      if (take(data) != std::byte{0x0A} || !bytes(data, nested) || !value(nested)) return false;
+    }
+    return true;
+  }
+  bool value(Bytes data) {
+    Bytes tag;
+    Value read;
+    if (data.empty() || take(data) != std::byte{0x0A} || !bytes(data, tag)) return false;
+    if (data.size() != 5 || take(data) != std::byte{0x15} || !fixed(data, read.number))
+      return false;
+    read.tag = {reinterpret_cast<const char*>(tag.data()), tag.size()};
+    values.push_back(read);
+    return true;
+  }
+};
+
 class EventFile {
  public:
-  explicit EventFile(std::string file) {
+  explicit EventFile(const Input& input) : source_(input.spool) {
     source_.format = "tensorboard";
-    source_.file = std::move(file);
+    source_.file = input.path.string();
   }
 
   void record(std::span<const std::byte> data) {
     ++records_;
+    if (records_ > 1 && plain_.parse(data)) {
+      for (const PlainEvent::Value& value : plain_.values) {
+        add(value.tag, plain_.step, plain_.wall_time, of_float32(value.number));
+      }
+      return;
+    }
     if (!event_.ParseFromArray(data.data(), static_cast<int>(data.size()))) {
       source_.fault("bad-record", "a record with a right CRC is not a TensorBoard event", place());
       return;
@@ -87,13 +182,7 @@ class EventFile {
         scalar = scalar_of(value.tensor());
       }
       if (!scalar) continue;  // images, histograms, text
-      Series& to = series_for(value.tag());
-      // Building the place's text for every value would cost more than reading it.
-      const bool in_order = to.values.empty() || to.values.rbegin()->first < event_.step();
-      source_.add(to, event_.step(), std::move(*scalar), in_order ? std::string() : place());
-      const auto wall = std::bit_cast<std::uint64_t>(event_.wall_time());
-      source_.marks.update(std::as_bytes(std::span(&wall, 1)));
-      ++source_.mark_count;
+      add(value.tag(), event_.step(), event_.wall_time(), *scalar);
     }
   }
 
@@ -108,10 +197,27 @@ class EventFile {
 
  private:
   [[nodiscard]] std::string place() const { return ", record " + std::to_string(records_); }
-  Series& series_for(const std::string& tag) {
-    const auto [found, fresh] = by_tag_.try_emplace(tag, nullptr);
-    if (fresh) found->second = &source_.series_named(tag);
-    return *found->second;
+  void add(std::string_view tag, std::int64_t step, double wall_time, const Scalar& scalar) {
+    Series& to = series_for(tag);
+    // Building the place's text for every value would cost more than reading it.
+    const bool in_order = to.values.empty() || to.values.last_iteration() < step;
+    source_.add(to, step, scalar, in_order ? std::string() : place());
+    source_.mark_bytes({reinterpret_cast<const char*>(&wall_time), sizeof wall_time});
+  }
+
+  Series& series_for(std::string_view tag) {
+    // The same tags in the same order at every step: cheaper than hashing.
+    constexpr std::size_t kTried = 32;
+    for (std::size_t tried = 0; tried < std::min(tags_.size(), kTried); ++tried) {
+      const std::size_t at = (next_tag_ + tried) % tags_.size();
+      if (tags_[at].first != tag) continue;
+      next_tag_ = at + 1;
+      return *tags_[at].second;
+    }
+    const auto [found, fresh] = by_tag_.try_emplace(std::string(tag), tags_.size());
+    if (fresh) tags_.emplace_back(tag, &source_.series_named(std::string(tag)));
+    next_tag_ = found->second + 1;
+    return *tags_[found->second].second;
   }
 
   /// Megatron files every metric twice, by iteration and by samples. The twin says nothing new as
@@ -128,13 +234,14 @@ class EventFile {
         ++twin;
         continue;
       }
-      const auto& a = own->second.values;
-      const auto& b = twin->second.values;
+      const Values& a = own->second.values;
+      const Values& b = twin->second.values;
       auto i = a.begin();
       auto k = b.begin();
       while (i != a.end() && k != b.end() && i->second == k->second) ++i, ++k;
       // A file that ends between the two has one value without its twin.
-      if ((i != a.end() && std::next(i) != a.end()) || k != b.end()) {
+      const bool own_left = i != a.end() && i->first != a.last_iteration();
+      if (own_left || k != b.end()) {
         source_.fault("twin-differs",
                       "\"" + name + "\" does not hold the values of \"" + own->first + "\"", "",
                       own->first, i == a.end() ? std::nullopt : std::optional(i->first));
@@ -145,20 +252,23 @@ class EventFile {
 
   Source source_;
   wire::Event event_;
-  std::unordered_map<std::string, Series*> by_tag_;
+  PlainEvent plain_;
+  std::vector<std::pair<std::string, Series*>> tags_;
+  std::unordered_map<std::string, std::size_t> by_tag_;
+  std::size_t next_tag_ = 0;
   std::uint64_t records_ = 0;
 };
 
 }  // namespace
 
-Result<std::optional<Source>> read_event_file(const std::filesystem::path& path,
-                                              std::string_view head, bool forced) {
+Result<std::optional<Source>> read_event_file(const Input& input) {
+  const auto& [path, head, forced, spool] = input;
   const auto start = std::as_bytes(std::span(head));
   const bool named = path.filename().string().find("tfevents") != std::string::npos;
   const bool intact = start.size() >= kHeader && length_intact(start);
   if (!intact && !named && !forced) return std::optional<Source>();
 
-  EventFile file(path.string());
+  EventFile file(input);
   std::vector<std::byte> rest;  // the record that the last piece ended in
   bool broken = false;
   const auto take = [&](std::span<const std::byte> data) -> std::span<const std::byte> {

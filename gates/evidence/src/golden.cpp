@@ -51,9 +51,9 @@ std::optional<Scalar> rounded(const std::string& metric, const Json& value) {
 
 class Golden {
  public:
-  explicit Golden(const std::string& file) {
+  explicit Golden(const Input& input) : source_(input.spool) {
     source_.format = "golden-values";
-    source_.file = file;
+    source_.file = input.path.string();
   }
 
   void metric(const std::string& name, const Json& member) {
@@ -84,7 +84,7 @@ class Golden {
         continue;
       }
       if (series.kind == MetricKind::wall_clock) source_.mark(name + value->dump());
-      source_.add(series, step, std::move(*scalar), "");
+      source_.add(series, step, *scalar, "");
     }
     gaps(name, member, steps);
   }
@@ -131,8 +131,8 @@ class Golden {
 
 }  // namespace
 
-Result<std::optional<Source>> read_golden(const std::filesystem::path& path, std::string_view head,
-                                          bool forced) {
+Result<std::optional<Source>> read_golden(const Input& input) {
+  const auto& [path, head, forced, spool] = input;
   const auto start = head.find_first_not_of(" \t\r\n");
   if (start == std::string_view::npos || head[start] != '{') {
     if (!forced) return std::optional<Source>();
@@ -150,7 +150,7 @@ Result<std::optional<Source>> read_golden(const std::filesystem::path& path, std
   if (!root) {
     if (forced) return tl::unexpected(root.error());
     if (!by_look) return std::optional<Source>();
-    Source damaged;
+    Source damaged(spool);
     damaged.format = "golden-values";
     damaged.file = path.string();
     damaged.fault("truncated", root.error().message, "");
@@ -161,7 +161,7 @@ Result<std::optional<Source>> read_golden(const std::filesystem::path& path, std
                 path.string(),
                 "Golden values of functional tests have \"start_step\" and \"values\"");
   }
-  Golden golden(path.string());
+  Golden golden(input);
   bool any = false;
   for (const auto& [name, member] : root->items()) {
     if (!is_metric(member)) continue;

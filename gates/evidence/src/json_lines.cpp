@@ -3,7 +3,9 @@
 
 #include <simdjson.h>
 
+#include <algorithm>
 #include <charconv>
+#include <cstring>
 #include <unordered_map>
 
 #include "lines.hpp"
@@ -35,7 +37,10 @@ std::optional<Scalar> hex_bits(std::string_view text) {
   std::uint64_t bits = 0;
   const auto [stop, error] = std::from_chars(text.data() + 2, text.data() + text.size(), bits, 16);
   if (error != std::errc{} || stop != text.data() + text.size()) return std::nullopt;
-  return Scalar{bits, text.size() == 10 ? Precision::float32_bits : Precision::float64_bits, 0, {}};
+  Scalar scalar;
+  scalar.bits = bits;
+  if (text.size() == 10) scalar.precision = Precision::float32_bits;
+  return scalar;
 }
 
 /// A number; a string that holds one ("nan"), or its bits ("0x41290000").
@@ -83,11 +88,11 @@ bool members(ondemand::object object, Each&& each) {
 
 class JsonLines {
  public:
-  JsonLines(const std::string& file, Shape shape) : shape_(shape) {
+  JsonLines(const Input& input, Shape shape) : shape_(shape), source_(input.spool) {
     source_.format = shape == Shape::pr6610 ? "trace-pr6610"
                      : shape == Shape::fork ? "trace-fork"
                                             : "json-lines";
-    source_.file = file;
+    source_.file = input.path.string();
   }
 
   void line(const Line& line) {
@@ -101,9 +106,10 @@ class JsonLines {
     ondemand::object object;
     const simdjson::padded_string_view padded(line.text.data(), line.text.size(),
                                               line.text.size() + kLinePadding);
-    const bool good = !parser_.iterate(padded).get(document) &&
-                      !document.get_object().get(object) &&
-                      (shape_ == Shape::metrics ? metrics(object) : trace(object));
+    const bool good =
+        !parser_.iterate(padded).get(document) && !document.get_object().get(object) &&
+        (shape_ == Shape::metrics ? metrics(object, line.text.data() + line.text.size())
+                                  : trace(object));
     if (!good || trimmed(line.text).back() != '}') {
       source_.fault(line.ended ? "malformed" : "truncated",
                     line.ended ? "the line is not one JSON object" : "the last line is cut off",
@@ -112,7 +118,7 @@ class JsonLines {
   }
 
   Source finish() {
-    settle_precision(source_);
+    for (auto& [name, series] : source_.series) series.values.settle();
     return std::move(source_);
   }
 
@@ -121,58 +127,124 @@ class JsonLines {
 
   Series& series_for(std::string_view key) {
     // A few keys in the same order on each line: cheaper than hashing.
-    for (std::size_t i = 0; i < keys_.size(); ++i) {
-      const std::size_t at = (next_key_ + i) % keys_.size();
-      if (keys_[at].first == key) {
-        next_key_ = at + 1;
-        return *keys_[at].second;
+    for (std::size_t i = 0; i < titles_.size(); ++i) {
+      const std::size_t at = (next_title_ + i) % titles_.size();
+      if (titles_[at].first == key) {
+        next_title_ = at + 1;
+        return *titles_[at].second;
       }
     }
-    keys_.emplace_back(std::string(key), &source_.series_named(tag_of(key)));
-    next_key_ = keys_.size();
-    return *keys_.back().second;
+    titles_.emplace_back(std::string(key), &source_.series_named(tag_of(key)));
+    next_title_ = titles_.size();
+    return *titles_.back().second;
   }
 
-  void add(Series& to, std::int64_t iteration, Scalar value) {
-    const bool in_order = to.values.empty() || to.values.rbegin()->first < iteration;
-    source_.add(to, iteration, std::move(value), in_order ? std::string() : place(), restarted_);
+  void add(Series& to, std::int64_t iteration, const Scalar& value) {
+    const bool in_order = to.values.empty() || to.values.last_iteration() < iteration;
+    source_.add(to, iteration, value, in_order ? std::string() : place(), restarted_);
   }
 
   /// {"iteration": 1, "lm loss": 10.5, …} or {"step": 1, "metric": "lm loss", "value": 10.5}
-  bool metrics(ondemand::object object) {
+  bool metrics(ondemand::object object, const char* line_end) {
     std::optional<std::int64_t> iteration;
-    std::string metric;
-    found_.clear();
-    const bool read = members(object, [&](const Member& member, ondemand::value&) {
-      if (!iteration && names_iteration(member.key)) {
+    std::string_view metric;
+    std::size_t count = 0;
+    next_ = 0;
+    for (auto field : object) {
+      Key* key = nullptr;
+      if (!key_of(field, line_end, key)) return false;
+      ondemand::value value;
+      if (field.value().get(value)) return false;
+      Member member{key->name, trimmed(value.raw_json_token()), false, false};
+      const char first = member.token.empty() ? '\0' : member.token.front();
+      if (first == '{' || first == '[') continue;
+      if (first == '"') {
+        member.string = true;
+        if (value.get_string().get(member.token)) return false;
+      }
+      if (key->role == Role::iteration && !iteration) {
         iteration = whole(member);
         if (!iteration) source_.fault("bad-step", "the iteration is no integer", place());
-        return true;
-      }
-      if (names_time(member.key)) {
+      } else if (key->role == Role::time) {
         source_.mark(member.token);
-        return true;
-      }
-      if (member.string &&
-          (member.key == "metric" || member.key == "name" || member.key == "tag")) {
+      } else if (key->role == Role::metric_name && member.string) {
         metric = member.token;
-        return true;
+      } else if (auto scalar = scalar_of(member)) {
+        if (count == found_.size()) found_.emplace_back();
+        found_[count++] = {static_cast<std::size_t>(key - keys_.data()), member.token,
+                           std::move(*scalar)};
       }
-      if (auto scalar = scalar_of(member)) {
-        found_.emplace_back(std::string(member.key), std::move(*scalar));
-      }
+    }
+    if (!iteration) {  // a line about something else: settings, events
+      forget_keys();
       return true;
-    });
-    if (!read) return false;
-    if (!iteration) return true;  // a line about something else: settings, events
+    }
     if (last_ && *iteration < *last_) restarted_ = true;
     last_ = iteration;
-    for (auto& [key, scalar] : found_) {
-      Series& to = series_for(!metric.empty() && key == "value" ? metric : key);
-      if (to.kind == MetricKind::wall_clock) source_.mark(scalar.str());
-      add(to, *iteration, std::move(scalar));
+    for (std::size_t i = 0; i < count; ++i) {
+      Series& to = series_of(keys_[found_[i].key], metric);
+      if (to.kind == MetricKind::wall_clock) source_.mark(found_[i].token);
+      add(to, *iteration, found_[i].scalar);
     }
     return true;
+  }
+
+  enum class Role { number, iteration, time, metric_name };
+  struct Key {
+    std::string raw;   ///< as it stands in the file, between its quotes
+    std::string name;  ///< unescaped
+    Role role = Role::number;
+    Series* series = nullptr;  ///< made when the first value is there
+  };
+
+  /// The same keys in the same order on nearly every line: compared, not unescaped and looked up.
+  template <class Field>
+  bool key_of(Field&& field, const char* line_end, Key*& key) {
+    constexpr std::size_t kTried = 32;
+    ondemand::raw_json_string raw;
+    if (field.key().get(raw)) return false;
+    const char* const begin = raw.raw();
+    for (std::size_t tried = 0; tried < std::min(keys_.size(), kTried); ++tried) {
+      const std::size_t at = (next_ + tried) % keys_.size();
+      const std::string& known = keys_[at].raw;
+      if (known.size() >= static_cast<std::size_t>(line_end - begin)) continue;
+      if (begin[known.size()] != '"' || std::memcmp(begin, known.data(), known.size()) != 0)
+        continue;
+      next_ = at + 1;
+      key = &keys_[at];
+      return true;
+    }
+    std::string_view name;
+    if (field.unescaped_key().get(name)) return false;
+    const auto [found, fresh] = by_name_.try_emplace(std::string(name), keys_.size());
+    if (fresh) {
+      const char* end = begin;
+      while (end < line_end && *end != '"') end += *end == '\\' ? 2 : 1;
+      keys_.push_back({std::string(begin, std::min(end, line_end)), std::string(name),
+                       names_iteration(name)                                 ? Role::iteration
+                       : names_time(name)                                    ? Role::time
+                       : name == "metric" || name == "name" || name == "tag" ? Role::metric_name
+                                                                             : Role::number,
+                       nullptr});
+    }
+    next_ = found->second + 1;
+    key = &keys_[found->second];
+    return true;
+  }
+
+  /// Lines about something else may have any number of keys: only those with values are kept.
+  void forget_keys() {
+    constexpr std::size_t kMost = 10'000;
+    if (keys_.size() < kMost) return;
+    std::erase_if(keys_, [](const Key& key) { return key.series == nullptr; });
+    by_name_.clear();
+    for (std::size_t i = 0; i < keys_.size(); ++i) by_name_.emplace(keys_[i].name, i);
+  }
+
+  Series& series_of(Key& key, std::string_view metric) {
+    if (!metric.empty() && key.name == "value") return series_for(metric);
+    if (key.series == nullptr) key.series = &source_.series_named(tag_of(key.name));
+    return *key.series;
   }
 
   struct Event {
@@ -218,7 +290,7 @@ class JsonLines {
     ordered(event);
     if (shape_ == Shape::fork) event.occurrence = occurrence(event);
     for (auto& [field, scalar] : event.values) {
-      add(series_for(title(event, field)), event.iteration, std::move(scalar));
+      add(series_for(title(event, field)), event.iteration, scalar);
     }
     return true;
   }
@@ -232,8 +304,7 @@ class JsonLines {
       }
       if (member.string && member.key == "sha256") {
         // The fork does not record how much of the tensor its digests cover.
-        event.values.emplace_back("",
-                                  Scalar{0, Precision::weak_digest, 0, std::string(member.token)});
+        event.values.emplace_back("", of_digest(member.token, Precision::weak_digest));
       } else if (auto scalar = scalar_of(member); scalar && !member.string) {
         event.values.emplace_back(member.key == "value" ? "" : std::string(member.key),
                                   std::move(*scalar));
@@ -252,8 +323,7 @@ class JsonLines {
       const std::string field = "output " + std::to_string(index++);
       const bool read = members(object, [&](const Member& member, ondemand::value&) {
         if (member.string && member.key == "sha256") {
-          event.values.emplace_back(
-              field, Scalar{0, Precision::weak_digest, 0, std::string(member.token)});
+          event.values.emplace_back(field, of_digest(member.token, Precision::weak_digest));
         }
         return true;
       });
@@ -275,7 +345,7 @@ class JsonLines {
     });
     if (!digest.empty()) {
       event.values.emplace_back(
-          "", Scalar{0, mode == "full" ? Precision::sha256 : Precision::weak_digest, 0, digest});
+          "", of_digest(digest, mode == "full" ? Precision::sha256 : Precision::weak_digest));
     }
     return read;
   }
@@ -315,9 +385,18 @@ class JsonLines {
   Shape shape_;
   Source source_;
   ondemand::parser parser_;
-  std::vector<std::pair<std::string, Scalar>> found_;
-  std::vector<std::pair<std::string, Series*>> keys_;
-  std::size_t next_key_ = 0;
+  /// Numbers of the line that is being read; the iteration may stand behind them.
+  struct Found {
+    std::size_t key;
+    std::string_view token;
+    Scalar scalar;
+  };
+  std::vector<Found> found_;
+  std::vector<Key> keys_;
+  std::unordered_map<std::string, std::size_t> by_name_;
+  std::size_t next_ = 0;  ///< key that is expected next
+  std::vector<std::pair<std::string, Series*>> titles_;
+  std::size_t next_title_ = 0;
   std::unordered_map<std::string, std::int64_t> occurrences_;
   std::int64_t occurrences_of_ = -1;
   std::optional<std::int64_t> last_sequence_;
@@ -355,11 +434,10 @@ Shape shape_of(std::string_view head) {
   return iteration ? Shape::metrics : Shape::none;
 }
 
-Result<std::optional<Source>> read(const std::filesystem::path& path, std::string_view head,
-                                   bool forced, Shape shape) {
-  if (!forced && shape_of(head) != shape) return std::optional<Source>();
-  JsonLines reader(path.string(), shape);
-  const auto done = for_each_line(path, [&](const Line& line) {
+Result<std::optional<Source>> read(const Input& input, Shape shape) {
+  if (!input.forced && shape_of(input.head) != shape) return std::optional<Source>();
+  JsonLines reader(input, shape);
+  const auto done = for_each_line(input.path, [&](const Line& line) {
     reader.line(line);
     return true;
   });
@@ -369,19 +447,16 @@ Result<std::optional<Source>> read(const std::filesystem::path& path, std::strin
 
 }  // namespace
 
-Result<std::optional<Source>> read_json_lines(const std::filesystem::path& path,
-                                              std::string_view head, bool forced) {
-  return read(path, head, forced, Shape::metrics);
+Result<std::optional<Source>> read_json_lines(const Input& input) {
+  return read(input, Shape::metrics);
 }
 
-Result<std::optional<Source>> read_pr6610_trace(const std::filesystem::path& path,
-                                                std::string_view head, bool forced) {
-  return read(path, head, forced, Shape::pr6610);
+Result<std::optional<Source>> read_pr6610_trace(const Input& input) {
+  return read(input, Shape::pr6610);
 }
 
-Result<std::optional<Source>> read_fork_trace(const std::filesystem::path& path,
-                                              std::string_view head, bool forced) {
-  return read(path, head, forced, Shape::fork);
+Result<std::optional<Source>> read_fork_trace(const Input& input) {
+  return read(input, Shape::fork);
 }
 
 }  // namespace qualify::evidence

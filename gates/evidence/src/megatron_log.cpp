@@ -52,9 +52,9 @@ bool take_integer(std::string_view& text, std::int64_t& value) {
 
 class Log {
  public:
-  explicit Log(const std::string& file) {
+  explicit Log(const Input& input) : source_(input.spool), iterations_(input.spool) {
     source_.format = "megatron-log";
-    source_.file = file;
+    source_.file = input.path.string();
   }
 
   /// A line that holds kWord. `at` is where the word begins in it. False: no iteration line.
@@ -83,11 +83,10 @@ class Log {
 
   Source finish() {
     for (auto& [name, series] : source_.series) {
-      if (name == "num-zeros") whole_numbers(series);
       if (name.ends_with("loss")) vanished(name, series);
     }
     if (lines_without_loss_ > 0 && !any_loss_) {
-      for (const std::int64_t iteration : iterations_) {
+      for (const auto& [iteration, line] : iterations_) {
         source_.fault("nan-vanished",
                       "no loss is printed at iteration " + std::to_string(iteration) +
                           ": Megatron leaves out a loss that is NaN or negative",
@@ -121,7 +120,7 @@ class Log {
     ++lines_since_start_;
     averaged_ = lines_since_start_ == 2 && iteration_ && *iteration_ + 1 == iteration;
     iteration_ = iteration;
-    iterations_.push_back(iteration);
+    iterations_.insert(iteration, {});
     if (source_.order_key.empty()) source_.order_key = stamp;
     if (!stamp.empty()) source_.mark(stamp);
   }
@@ -158,7 +157,7 @@ class Log {
       }
       if (key == kLastKey) complete = true;
       loss_seen = loss_seen || key.ends_with("loss");
-      record(key, std::move(*number));
+      record(key, text, std::move(*number));
     }
     // Forks end their lines otherwise; within one log all lines end alike.
     if (is_cut || (!complete && closed_before_)) cut(*iteration_);
@@ -167,18 +166,24 @@ class Log {
     closed_before_ = closed_before_ || complete;
   }
 
-  void record(std::string_view key, Scalar number) {
+  void record(std::string_view key, std::string_view text, Scalar number) {
     Series& to = series_for(key);
     if (to.kind == MetricKind::wall_clock && key.ends_with("(ms)")) {
-      source_.marks.update(number.text);
-      ++source_.mark_count;
+      source_.mark_bytes(text);
       number.bits = std::bit_cast<std::uint64_t>(number.value() / 1000);  // seconds, as TensorBoard
+      number.precision = Precision::printed;
+      number.last_digit -= 3;
+    }
+    // "9154.0" is the number of zeros in full.
+    if (text.ends_with(".0") && to.name == "num-zeros") {
+      const auto whole = parse_number(text.substr(0, text.size() - 2));
+      if (whole && whole->precision == Precision::integer) number = *whole;
     }
     if (averaged_ && (key.ends_with("loss") || key.ends_with("(ms)"))) {
       source_.artefacts.push_back({"two-step-average", to.name, *iteration_});
     }
-    const bool in_order = to.values.empty() || to.values.rbegin()->first < *iteration_;
-    source_.add(to, *iteration_, std::move(number), in_order ? std::string() : place(), restarted_);
+    const bool in_order = to.values.empty() || to.values.last_iteration() < *iteration_;
+    source_.add(to, *iteration_, number, in_order ? std::string() : place(), restarted_);
   }
 
   static std::string name_of_key(std::string_view key) {
@@ -209,23 +214,13 @@ class Log {
                        [&](const auto& known) { return std::string_view(known.first) == key; });
   }
 
-  /// "9154.0" is the number of zeros in full.
-  static void whole_numbers(Series& series) {
-    for (auto& [iteration, scalar] : series.values) {
-      if (scalar.precision != Precision::printed || !scalar.text.ends_with(".0")) continue;
-      const auto whole =
-          parse_number(std::string_view(scalar.text).substr(0, scalar.text.size() - 2));
-      if (whole && whole->precision == Precision::integer) scalar = *whole;
-    }
-  }
-
   void vanished(const std::string& name, const Series& series) {
-    std::vector<std::int64_t> lines = iterations_;
-    std::sort(lines.begin(), lines.end());
-    lines.erase(std::unique(lines.begin(), lines.end()), lines.end());
-    if (series.values.size() >= lines.size()) return;
-    for (const std::int64_t iteration : lines) {
-      if (series.values.contains(iteration)) continue;
+    if (series.values.size() >= iterations_.size()) return;
+    auto value = series.values.begin();
+    const auto end = series.values.end();
+    for (const auto& [iteration, line] : iterations_) {
+      while (value != end && value->first < iteration) ++value;
+      if (value != end && value->first == iteration) continue;
       source_.fault("nan-vanished",
                     "\"" + name + "\" is not printed at iteration " + std::to_string(iteration) +
                         ": Megatron leaves out a loss that is NaN or negative",
@@ -236,7 +231,7 @@ class Log {
   Source source_;
   std::vector<std::pair<std::string, Series*>> keys_;
   std::size_t next_key_ = 0;
-  std::vector<std::int64_t> iterations_;
+  Values iterations_;  ///< of all lines; the values say nothing
   std::optional<std::int64_t> iteration_;
   std::uint64_t number_ = 1;
   std::uint64_t lines_since_start_ = 0;
@@ -325,13 +320,14 @@ class Scanner {
 
 }  // namespace
 
-Result<std::optional<Source>> read_megatron_log(const std::filesystem::path& path,
-                                                std::string_view head, bool forced) {
+Result<std::optional<Source>> read_megatron_log(const Input& input) {
   // Text of any encoding, but no binary: checkpoints are large and hold no log.
-  if (!forced && head.find('\0') != std::string_view::npos) return std::optional<Source>();
-  Log log(path.string());
+  if (!input.forced && input.head.find('\0') != std::string_view::npos) {
+    return std::optional<Source>();
+  }
+  Log log(input);
   Scanner scanner(log);
-  const auto done = read_stream(path, [&](std::span<const std::byte> piece) -> Result<void> {
+  const auto done = read_stream(input.path, [&](std::span<const std::byte> piece) -> Result<void> {
     scanner.take({reinterpret_cast<const char*>(piece.data()), piece.size()});
     return {};
   });

@@ -7,10 +7,6 @@ namespace qualify::evidence {
 
 namespace {
 
-bool exact(Precision precision) {
-  return precision != Precision::printed && precision != Precision::weak_digest;
-}
-
 /// How good a series is as evidence: exact values first, then how many.
 struct Quality {
   bool all_exact = true;
@@ -18,22 +14,14 @@ struct Quality {
   auto operator<=>(const Quality&) const = default;
 };
 
-Quality quality_of(const Series& series) {
-  Quality quality{true, series.values.size()};
-  for (const auto& [iteration, scalar] : series.values) {
-    quality.all_exact = quality.all_exact && exact(scalar.precision);
-  }
-  return quality;
-}
-
 /// Adds a later file of the same format to the first: a restarted run goes on in new files.
 void append(Source& run, Source next) {
   for (auto& [name, series] : next.series) {
     Series& to = run.series_named(name);
-    for (auto& [iteration, scalar] : series.values) {
+    for (const auto& [iteration, scalar] : series.values) {
       const std::string shown = run.file;
       run.file = next.file;
-      run.add(to, iteration, std::move(scalar), "", true);
+      run.add(to, iteration, scalar, "", true);
       run.file = shown;
     }
   }
@@ -79,7 +67,7 @@ RunMetrics merge(std::vector<Source> sources) {
     std::size_t mark_count = 0;
     std::map<std::string, std::string> seen;
     for (Source& file : files) {
-      const std::string digest = file.marks.finish().hex();
+      const std::string digest = file.finish_marks();
       if (file.mark_count < 2) continue;  // a header says nothing about which run it was
       const auto [first, fresh] = seen.emplace(digest, file.file);
       if (!fresh) {
@@ -107,7 +95,7 @@ RunMetrics merge(std::vector<Source> sources) {
   std::map<std::string, std::pair<Quality, std::size_t>> best;  // metric -> whose it is
   for (std::size_t i = 0; i < wholes.size(); ++i) {
     for (const auto& [name, series] : wholes[i].series) {
-      const Quality quality = quality_of(series);
+      const Quality quality{series.values.all_exact(), series.values.size()};
       const auto [found, fresh] = best.try_emplace(name, quality, i);
       if (!fresh && found->second.first < quality) found->second = {quality, i};
     }

@@ -5,10 +5,14 @@
 
 #include "qualify/base/files.hpp"
 #include "source.hpp"
+#include "spool.hpp"
 
 namespace qualify::evidence {
 
 namespace {
+
+/// Packed values of one run that stay in memory.
+constexpr std::size_t kInMemory = 16U << 20U;
 
 Result<std::string> read_head(const fs::path& path) {
   auto fd = open_read(path);
@@ -36,13 +40,14 @@ std::string known_formats() {
 }
 
 /// Null when the file is in no format of ours.
-Result<std::optional<Source>> read_one(const fs::path& path, const Format* forced) {
+Result<std::optional<Source>> read_one(const fs::path& path, const Format* forced,
+                                       const std::shared_ptr<Spool>& spool) {
   const auto head = read_head(path);
   if (!head) return tl::unexpected(head.error());
-  if (forced != nullptr) return forced->read(path, *head, true);
+  if (forced != nullptr) return forced->read({path, *head, true, spool});
   for (const Format& format : formats()) {
     if (format.read == nullptr) continue;
-    auto source = format.read(path, *head, false);
+    auto source = format.read({path, *head, false, spool});
     if (!source || *source) return source;
   }
   return std::optional<Source>();
@@ -74,7 +79,10 @@ const std::vector<Format>& formats() {
   return all;
 }
 
-Result<RunMetrics> read_metrics(const fs::path& path, const std::string& format) {
+Result<RunMetrics> read_metrics(const fs::path& path, const std::string& format,
+                                const fs::path& scratch) {
+  const std::shared_ptr<Spool> spool =
+      scratch.empty() ? nullptr : std::make_shared<Spool>(scratch, kInMemory);
   const Format* forced = nullptr;
   if (!format.empty()) {
     const auto& all = formats();
@@ -97,7 +105,7 @@ Result<RunMetrics> read_metrics(const fs::path& path, const std::string& format)
     return fail(Errc::invalid_input, "a checkpoint is a folder, this is a file", path.string());
   }
   if (folder && (checkpoint || (forced == nullptr && is_checkpoint(path)))) {
-    auto source = read_checkpoint(path);
+    auto source = read_checkpoint(path, spool);
     if (!source) return tl::unexpected(source.error());
     std::vector<Source> one;
     one.push_back(std::move(*source));
@@ -111,7 +119,7 @@ Result<RunMetrics> read_metrics(const fs::path& path, const std::string& format)
   }
   std::vector<Source> sources;
   for (const fs::path& file : files) {
-    auto source = read_one(file, forced);
+    auto source = read_one(file, forced, spool);
     // Another project's schema within a folder is another file that is there.
     if (!source && folder && source.error().code == Errc::unsupported) continue;
     if (!source) return tl::unexpected(source.error());
@@ -124,7 +132,9 @@ Result<RunMetrics> read_metrics(const fs::path& path, const std::string& format)
     return fail(Errc::invalid_input, "holds no metrics in a known format", path.string(),
                 "Known formats: " + known_formats());
   }
-  return merge(std::move(sources));
+  RunMetrics run = merge(std::move(sources));
+  if (spool && spool->error()) return Unexpected(*spool->error());
+  return run;
 }
 
 }  // namespace qualify::evidence

@@ -1,4 +1,7 @@
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <charconv>
 #include <cmath>
@@ -30,7 +33,26 @@ std::string shortest(T value) {
   return {buffer, end};
 }
 
+std::string as_printed(const Scalar& scalar) {
+  const double value = scalar.value();
+  if (!std::isfinite(value)) return shortest(value);
+  const int decimals = value == 0 ? std::max(-scalar.last_digit, 0) : scalar.digits - 1;
+  switch (scalar.notation) {
+    case Notation::fixed:
+      return fmt::format("{:.{}f}", value, std::max(-scalar.last_digit, 0));
+    case Notation::upper_e:
+      return fmt::format("{:.{}E}", value, decimals);
+    case Notation::lower_e:
+      return fmt::format("{:.{}e}", value, decimals);
+  }
+  return shortest(value);
+}
+
 }  // namespace
+
+bool is_exact(Precision precision) {
+  return precision != Precision::printed && precision != Precision::weak_digest;
+}
 
 const char* name_of(Precision precision) {
   switch (precision) {
@@ -67,8 +89,12 @@ double Scalar::value() const {
 }
 
 std::string Scalar::str() const {
-  if (!text.empty()) return text;
   switch (precision) {
+    case Precision::sha256:
+    case Precision::weak_digest:
+      return text;
+    case Precision::printed:
+      return as_printed(*this);
     case Precision::float32_bits:
       return shortest(std::bit_cast<float>(static_cast<std::uint32_t>(bits)));
     case Precision::integer:
@@ -79,102 +105,128 @@ std::string Scalar::str() const {
 }
 
 Scalar of_float32(float value) {
-  return {std::bit_cast<std::uint32_t>(value), Precision::float32_bits, 0, {}};
+  Scalar scalar;
+  scalar.bits = std::bit_cast<std::uint32_t>(value);
+  scalar.precision = Precision::float32_bits;
+  return scalar;
 }
 
 Scalar of_float64(double value) {
-  return {std::bit_cast<std::uint64_t>(value), Precision::float64_bits, 0, {}};
+  Scalar scalar;
+  scalar.bits = std::bit_cast<std::uint64_t>(value);
+  return scalar;
+}
+
+Scalar of_digest(std::string_view hex, Precision precision) {
+  Scalar scalar;
+  scalar.precision = precision;
+  scalar.text = hex;
+  return scalar;
 }
 
 Scalar of_integer(std::int64_t value) {
-  return {static_cast<std::uint64_t>(value), Precision::integer, 0, {}};
-}
-
-std::optional<Scalar> parse_number(std::string_view text) {
-  if (text.empty()) return std::nullopt;
-  const char* const begin = text.data();
-  const char* const end = begin + text.size();
-  std::string_view unsigned_text = text;
-  const bool negative = unsigned_text.front() == '-';
-  if (negative || unsigned_text.front() == '+') unsigned_text.remove_prefix(1);
-  if (equal_ignoring_case(unsigned_text, "nan") || equal_ignoring_case(unsigned_text, "inf") ||
-      equal_ignoring_case(unsigned_text, "infinity")) {
-    double value = unsigned_text.front() == 'n' || unsigned_text.front() == 'N'
-                       ? std::numeric_limits<double>::quiet_NaN()
-                       : std::numeric_limits<double>::infinity();
-    if (negative) value = -value;
-    return Scalar{std::bit_cast<std::uint64_t>(value), Precision::printed, 1, std::string(text)};
-  }
-  int digits = 0;
-  bool leading = true;
-  bool whole = true;
-  for (const char c : unsigned_text) {
-    if (c >= '0' && c <= '9') {
-      if (c != '0') leading = false;
-      if (!leading) ++digits;
-    } else if (c == '.') {
-      whole = false;
-    } else if (c == 'e' || c == 'E') {
-      whole = false;
-      break;
-    } else {
-      return std::nullopt;
-    }
-  }
-  const char* number = *begin == '+' ? begin + 1 : begin;
-  if (whole) {
-    std::int64_t integer = 0;
-    const auto [stop, error] = std::from_chars(number, end, integer);
-    // "-0" has a sign that an integer loses.
-    if (error == std::errc{} && stop == end && !(negative && integer == 0)) {
-      return of_integer(integer);
-    }
-  }
-  double value = 0;
-  const auto [stop, error] = std::from_chars(number, end, value);
-  if (stop != end || (error != std::errc{} && error != std::errc::result_out_of_range)) {
-    return std::nullopt;
-  }
-  if (error == std::errc::result_out_of_range) return std::nullopt;
-  return Scalar{std::bit_cast<std::uint64_t>(value), Precision::printed, digits > 0 ? digits : 1,
-                std::string(text)};
+  Scalar scalar;
+  scalar.bits = static_cast<std::uint64_t>(value);
+  scalar.precision = Precision::integer;
+  return scalar;
 }
 
 namespace {
 
-/// Digits after the point of a number without exponent; null for others.
-std::optional<std::size_t> decimals_of(const Scalar& scalar) {
-  if (scalar.precision != Precision::printed || !std::isfinite(scalar.value())) return std::nullopt;
-  if (scalar.text.find_first_of("eE") != std::string::npos) return std::nullopt;
-  const auto point = scalar.text.find('.');
-  return point == std::string::npos ? 0 : scalar.text.size() - point - 1;
+/// 10^0 … 10^22: those that a float64 holds exactly.
+constexpr std::array<double, 23> kPowers = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
+                                            1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
+                                            1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
+
+std::optional<Scalar> not_finite(std::string_view text) {
+  const bool negative = text.front() == '-';
+  if (negative || text.front() == '+') text.remove_prefix(1);
+  double value = std::numeric_limits<double>::infinity();
+  if (equal_ignoring_case(text, "nan"))
+    value = std::numeric_limits<double>::quiet_NaN();
+  else if (!equal_ignoring_case(text, "inf") && !equal_ignoring_case(text, "infinity"))
+    return std::nullopt;
+  Scalar scalar = of_float64(negative ? -value : value);
+  scalar.precision = Precision::printed;
+  scalar.digits = 1;
+  return scalar;
+}
+
+/// "E+05" past its letter; null when no digit follows, clamped far outside of what has a value.
+std::optional<int> exponent_of(std::string_view text) {
+  const bool negative = !text.empty() && text.front() == '-';
+  if (negative || (!text.empty() && text.front() == '+')) text.remove_prefix(1);
+  if (text.empty()) return std::nullopt;
+  int exponent = 0;
+  for (const char c : text) {
+    if (c < '0' || c > '9') return std::nullopt;
+    exponent = std::min(exponent * 10 + (c - '0'), 20000);
+  }
+  return negative ? -exponent : exponent;
 }
 
 }  // namespace
 
-void settle_precision(Source& source) {
-  for (auto& [name, series] : source.series) {
-    int most_digits = 0;
-    std::size_t most_decimals = 0;
-    for (const auto& [iteration, scalar] : series.values) {
-      if (scalar.precision == Precision::printed)
-        most_digits = std::max(most_digits, scalar.digits);
-      if (const auto decimals = decimals_of(scalar))
-        most_decimals = std::max(most_decimals, *decimals);
-    }
-    for (auto& [iteration, scalar] : series.values) {
-      if (scalar.precision != Precision::printed || !std::isfinite(scalar.value())) continue;
-      if (most_digits >= 16) {
-        scalar = {scalar.bits, Precision::float64_bits, 0, {}};
-        continue;
-      }
-      const auto decimals = decimals_of(scalar);
-      if (!decimals || *decimals == most_decimals) continue;
-      if (*decimals == 0 && scalar.text.find('.') == std::string::npos) scalar.text += '.';
-      scalar.text.append(most_decimals - *decimals, '0');
-      scalar.digits += static_cast<int>(most_decimals - *decimals);
+std::optional<Scalar> parse_number(std::string_view text) {
+  if (text.empty()) return std::nullopt;
+  const char* const end = text.data() + text.size();
+  const char* at = text.data();
+  const bool negative = *at == '-';
+  if (negative || *at == '+') ++at;
+  const char* const number = negative ? text.data() : at;
+  std::uint64_t mantissa = 0;  // exact up to 19 digits
+  int digits = 0;              // significant ones
+  int decimals = 0;
+  bool point = false;
+  bool any = false;
+  for (; at != end; ++at) {
+    const auto digit = static_cast<unsigned>(*at) - '0';
+    if (digit < 10) {
+      any = true;
+      decimals += static_cast<int>(point);
+      if (digit == 0 && digits == 0) continue;
+      if (++digits <= 19) mantissa = mantissa * 10 + digit;
+    } else if (*at == '.' && !point) {
+      point = true;
+    } else {
+      break;
     }
   }
+  if (!any) return not_finite(text);
+  Scalar scalar;
+  int exponent = 0;
+  if (at != end) {
+    if (*at != 'e' && *at != 'E') return std::nullopt;
+    scalar.notation = *at == 'e' ? Notation::lower_e : Notation::upper_e;
+    const auto parsed = exponent_of({at + 1, static_cast<std::size_t>(end - at - 1)});
+    if (!parsed) return std::nullopt;
+    exponent = *parsed;
+  } else if (!point && digits <= 19 && !(negative && mantissa == 0)) {
+    // "-0" has a sign that an integer loses.
+    constexpr auto most = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
+    if (mantissa <= most + static_cast<std::uint64_t>(negative)) {
+      scalar.bits = negative ? ~mantissa + 1 : mantissa;
+      scalar.precision = Precision::integer;
+      return scalar;
+    }
+  }
+  const int shift = exponent - decimals;
+  double value = 0;
+  if (digits <= 15 && shift >= -22 && shift <= 22) {
+    // Both are exact in float64, so that one operation rounds as it must.
+    const auto whole = static_cast<double>(mantissa);
+    value = shift < 0 ? whole / kPowers[static_cast<std::size_t>(-shift)]
+                      : whole * kPowers[static_cast<std::size_t>(shift)];
+    if (negative) value = -value;
+  } else {
+    const auto [stop, error] = std::from_chars(number, end, value);
+    if (stop != end || error != std::errc{}) return std::nullopt;
+  }
+  scalar.bits = std::bit_cast<std::uint64_t>(value);
+  scalar.precision = Precision::printed;
+  scalar.digits = std::max(digits, 1);
+  scalar.last_digit = shift;
+  return scalar;
 }
 
 std::string readable(std::string_view text) {
@@ -203,14 +255,29 @@ Series& Source::series_named(const std::string& raw_name) {
   if (found.name.empty()) {
     found.name = name;
     found.kind = kind_of(name);
+    found.values = Values(spool);
   }
   return found;
 }
 
 void Source::mark(std::string_view text) {
-  marks.update(text);
-  marks.update(std::string_view("\n"));
+  mark_bytes(text);
+  mark_buffer += '\n';
+}
+
+void Source::mark_bytes(std::string_view bytes) {
+  constexpr std::size_t kPiece = 4096;
+  if (mark_buffer.size() + bytes.size() > kPiece) {
+    marks.update(mark_buffer);
+    mark_buffer.clear();
+  }
+  mark_buffer += bytes;
   ++mark_count;
+}
+
+std::string Source::finish_marks() {
+  marks.update(mark_buffer);
+  return marks.finish().hex();
 }
 
 void Source::fault(std::string code, std::string message, const std::string& place,
@@ -226,23 +293,23 @@ void Source::fault(std::string code, std::string message, const std::string& pla
       {std::move(code), readable(message), readable(file + place), readable(metric), iteration});
 }
 
-void Source::add(Series& to, std::int64_t iteration, Scalar value, const std::string& place,
+void Source::add(Series& to, std::int64_t iteration, const Scalar& value, const std::string& place,
                  bool restarted) {
   if (iteration < 0 || iteration > kMaxIteration) {
     fault("bad-step", "\"" + to.name + "\" at a step that is none: " + std::to_string(iteration),
           place, to.name);
     return;
   }
-  if (to.values.empty() || to.values.rbegin()->first < iteration) {
-    to.values.emplace_hint(to.values.end(), iteration, std::move(value));
+  if (to.values.empty() || to.values.last_iteration() < iteration) {
+    to.values.insert(iteration, value);
     return;
   }
-  const auto [found, fresh] = to.values.try_emplace(iteration, value);
-  if (fresh || (restarted && found->second == value)) return;
+  Scalar earlier;
+  if (to.values.insert(iteration, value, &earlier) || (restarted && earlier == value)) return;
   if (to.kind != MetricKind::numeric && restarted) return;
   fault("duplicate-step",
         "\"" + to.name + "\" twice at iteration " + std::to_string(iteration) + ": " +
-            found->second.str() + " and " + value.str(),
+            earlier.str() + " and " + value.str(),
         place, to.name, iteration);
 }
 

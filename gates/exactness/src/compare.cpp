@@ -1,10 +1,12 @@
 #include "qualify/exactness/compare.hpp"
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 namespace qualify::exactness {
 
+using evidence::is_exact;
 using evidence::MetricKind;
 using evidence::Precision;
 using evidence::RunMetrics;
@@ -18,10 +20,6 @@ bool within(std::int64_t iteration, const Options& options) {
          (!options.to_iteration || iteration <= *options.to_iteration);
 }
 
-bool exact(Precision precision) {
-  return precision != Precision::printed && precision != Precision::weak_digest;
-}
-
 /// What an equality of values of this kind is worth.
 Level level_of(Precision precision) {
   if (precision == Precision::sha256) return Level::e4;
@@ -31,9 +29,7 @@ Level level_of(Precision precision) {
 
 bool has_exact_values(const RunMetrics& run, const std::string& metric) {
   const auto found = run.series.find(metric);
-  return found != run.series.end() &&
-         std::all_of(found->second.values.begin(), found->second.values.end(),
-                     [](const auto& value) { return exact(value.second.precision); });
+  return found != run.series.end() && found->second.values.all_exact();
 }
 
 std::string format_of(const RunMetrics& run) {
@@ -64,95 +60,104 @@ class MetricCompare {
  public:
   MetricCompare(const RunMetrics& a, const RunMetrics& b, const Options& options)
       : a_(a), b_(b), options_(options) {
-    for (const auto& artefact : a.artefacts)
-      artefacts_a_.emplace(artefact.metric, artefact.iteration);
-    for (const auto& artefact : b.artefacts)
-      artefacts_b_.emplace(artefact.metric, artefact.iteration);
+    for (const auto& artefact : a.artefacts) marked_a_[artefact.metric].insert(artefact.iteration);
+    for (const auto& artefact : b.artefacts) marked_b_[artefact.metric].insert(artefact.iteration);
   }
 
   MetricComparison operator()(const std::string& name, const Series* a, const Series* b) {
-    static const Series none;
+    static const evidence::Values none;
     MetricComparison result;
     result.metric = name;
-    std::vector<std::int64_t> averaged;
-    const Scalar* weakest = nullptr;
-    Level level = Level::e4;
-    auto i = (a != nullptr ? *a : none).values.begin();
-    auto k = (b != nullptr ? *b : none).values.begin();
-    const auto end_a = (a != nullptr ? *a : none).values.end();
-    const auto end_b = (b != nullptr ? *b : none).values.end();
+    tally_ = {};
+    tally_.marked_a = &marked_a_[name];
+    tally_.marked_b = &marked_b_[name];
+    const evidence::Values& values_a = a != nullptr ? a->values : none;
+    const evidence::Values& values_b = b != nullptr ? b->values : none;
+    const auto end_a = values_a.end();
+    const auto end_b = values_b.end();
+    auto i = values_a.begin();
+    auto k = values_b.begin();
     while (i != end_a || k != end_b) {
       if (k == end_b || (i != end_a && i->first < k->first)) {
-        if (within(i->first, options_)) result.only_in_a.push_back(i->first);
+        if (within(i->first, options_)) result.only_in_a.add(i->first);
         ++i;
-        continue;
-      }
-      if (i == end_a || k->first < i->first) {
-        if (within(k->first, options_)) result.only_in_b.push_back(k->first);
+      } else if (i == end_a || k->first < i->first) {
+        if (within(k->first, options_)) result.only_in_b.add(k->first);
         ++k;
-        continue;
-      }
-      const std::int64_t iteration = i->first;
-      const Scalar& left = (i++)->second;
-      const Scalar& right = (k++)->second;
-      if (!within(iteration, options_)) continue;
-      if (artefacts_a_.contains({name, iteration}) != artefacts_b_.contains({name, iteration})) {
-        averaged.push_back(iteration);
-        continue;
-      }
-      ++result.compared;
-      switch (compare_scalars(left, right)) {
-        case Pair::equal:
-          level = std::min(level, level_of(left.precision));
-          break;
-        case Pair::consistent: {
-          const Scalar& weaker = !exact(left.precision) ? left : right;
-          if (weakest == nullptr ||
-              (weaker.precision == Precision::printed &&
-               (weakest->precision != Precision::printed || weaker.digits > weakest->digits))) {
-            weakest = &weaker;
-          }
-          break;
-        }
-        case Pair::differs:
-          if (!result.first) result.first = {iteration, left, right, ulps_between(left, right)};
-          ++result.differing;
-          break;
+      } else {
+        if (within(i->first, options_)) pair(result, i->first, i->second, k->second);
+        ++i;
+        ++k;
       }
     }
-    conclude(result, averaged, weakest, level);
+    conclude(result);
     return result;
   }
 
  private:
-  void conclude(MetricComparison& result, const std::vector<std::int64_t>& averaged,
-                const Scalar* weakest, Level level) const {
+  /// What is seen of one metric on the way.
+  struct Tally {
+    const std::set<std::int64_t>* marked_a = nullptr;  ///< iterations that average two steps
+    const std::set<std::int64_t>* marked_b = nullptr;
+    Iterations averaged;
+    std::optional<Scalar> weakest;
+    Level level = Level::e4;
+  };
+
+  void pair(MetricComparison& result, std::int64_t iteration, const Scalar& a, const Scalar& b) {
+    if (tally_.marked_a->contains(iteration) != tally_.marked_b->contains(iteration)) {
+      tally_.averaged.add(iteration);
+      return;
+    }
+    ++result.compared;
+    switch (compare_scalars(a, b)) {
+      case Pair::equal:
+        tally_.level = std::min(tally_.level, level_of(a.precision));
+        break;
+      case Pair::consistent: {
+        const Scalar& weaker = !is_exact(a.precision) ? a : b;
+        std::optional<Scalar>& weakest = tally_.weakest;
+        if (!weakest ||
+            (weaker.precision == Precision::printed &&
+             (weakest->precision != Precision::printed || weaker.digits > weakest->digits))) {
+          weakest = weaker;
+        }
+        break;
+      }
+      case Pair::differs:
+        if (!result.first) result.first = {iteration, a, b, ulps_between(a, b)};
+        ++result.differing;
+        break;
+    }
+  }
+
+  void conclude(MetricComparison& result) const {
     if (result.differing > 0) {
       result.outcome = Outcome::differs;
       return;
     }
     std::vector<std::string> why;
     if (result.compared == 0 && result.only_in_b.empty() && !result.only_in_a.empty()) {
-      why.push_back("only in A");
+      why.emplace_back("only in A");
     } else if (result.compared == 0 && result.only_in_a.empty() && !result.only_in_b.empty()) {
-      why.push_back("only in B");
+      why.emplace_back("only in B");
     } else {
       if (result.compared == 0) why.emplace_back("no iteration is in both");
       if (!result.only_in_a.empty())
-        why.push_back("iteration " + ranges(result.only_in_a) + " only in A");
+        why.push_back("iteration " + result.only_in_a.str() + " only in A");
       if (!result.only_in_b.empty())
-        why.push_back("iteration " + ranges(result.only_in_b) + " only in B");
+        why.push_back("iteration " + result.only_in_b.str() + " only in B");
     }
-    if (!averaged.empty()) {
-      why.push_back("iteration " + ranges(averaged) +
+    if (!tally_.averaged.empty()) {
+      why.push_back("iteration " + tally_.averaged.str() +
                     " left out: the second line after a start averages two steps on one side");
     }
-    if (weakest != nullptr) why.push_back(why_not_proven(a_, b_, result.metric, *weakest));
+    if (tally_.weakest) why.push_back(why_not_proven(a_, b_, result.metric, *tally_.weakest));
     faults(a_, "A", result.metric, why);
     faults(b_, "B", result.metric, why);
     if (why.empty()) {
       result.outcome = Outcome::equal;
-      result.level = level;
+      result.level = tally_.level;
       return;
     }
     for (const std::string& reason : why) result.why += (result.why.empty() ? "" : "; ") + reason;
@@ -172,8 +177,9 @@ class MetricCompare {
   const RunMetrics& a_;
   const RunMetrics& b_;
   const Options& options_;
-  std::set<std::pair<std::string, std::int64_t>> artefacts_a_;
-  std::set<std::pair<std::string, std::int64_t>> artefacts_b_;
+  std::map<std::string, std::set<std::int64_t>> marked_a_;  ///< by metric
+  std::map<std::string, std::set<std::int64_t>> marked_b_;
+  Tally tally_;
 };
 
 /// Faults of whole files, and of metrics that neither side has a series for.
@@ -189,16 +195,24 @@ void other_faults(const RunMetrics& run, const char* side, const Options& option
 
 }  // namespace
 
-std::string ranges(const std::vector<std::int64_t>& sorted) {
+void Iterations::add(std::int64_t iteration) {
+  constexpr std::size_t kMost = 1000;
+  ++count_;
+  if (!ranges_.empty() && ranges_.back().second + 1 == iteration)
+    ranges_.back().second = iteration;
+  else if (ranges_.size() < kMost)
+    ranges_.emplace_back(iteration, iteration);
+}
+
+std::string Iterations::str() const {
+  constexpr std::size_t kShown = 6;
   std::string text;
-  for (std::size_t i = 0; i < sorted.size();) {
-    std::size_t last = i;
-    while (last + 1 < sorted.size() && sorted[last + 1] == sorted[last] + 1) ++last;
-    if (!text.empty()) text += ", ";
-    text += std::to_string(sorted[i]);
-    if (last > i) text += "-" + std::to_string(sorted[last]);
-    i = last + 1;
+  for (std::size_t i = 0; i < std::min(ranges_.size(), kShown); ++i) {
+    const auto& [first, last] = ranges_[i];
+    text += (text.empty() ? "" : ", ") + std::to_string(first);
+    if (last > first) text += "-" + std::to_string(last);
   }
+  if (ranges_.size() > kShown) text += ", … (" + std::to_string(count_) + " in all)";
   return text;
 }
 

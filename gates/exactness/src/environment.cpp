@@ -35,7 +35,7 @@ const char* name_of(DifferenceClass kind) {
 
 bool is_identity(const std::string& name) {
   std::string_view word = name;
-  for (const std::string_view prefix : {"env.", "environment."}) {
+  for (const std::string_view prefix : {"env.", "environment.", "task."}) {
     if (word.starts_with(prefix)) word.remove_prefix(prefix.size());
   }
   // Counts, limits and bindings among Slurm's variables do change a run: those are not identity.

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
+#include <vector>
 
 #include "qualify/base/text.hpp"
 
@@ -27,20 +29,43 @@ constexpr std::size_t kMarks = 1000;  ///< stretches; two marks each
 constexpr const char* kColourA = "#1f77b4";
 constexpr const char* kColourB = "#d62728";
 
-/// Lowest and highest of each stretch, in order.
-std::vector<Point> thinned(const std::vector<Point>& points) {
-  if (points.size() <= 2 * kMarks) return points;
-  std::vector<Point> kept;
-  for (std::size_t i = 0; i < kMarks; ++i) {
-    const auto begin = points.begin() + static_cast<std::ptrdiff_t>(i * points.size() / kMarks);
-    const auto end = points.begin() + static_cast<std::ptrdiff_t>((i + 1) * points.size() / kMarks);
-    const auto [low, high] =
-        std::minmax_element(begin, end, [](const Point& p, const Point& q) { return p.y < q.y; });
-    kept.push_back(low < high ? *low : *high);
-    if (low != high) kept.push_back(low < high ? *high : *low);
+/// Takes points in order and keeps the lowest and highest of each stretch.
+class Thinned {
+ public:
+  explicit Thinned(std::size_t expected) : expected_(expected) {}
+  void add(const Point& point) {
+    if (expected_ <= 2 * kMarks) {
+      kept_.push_back(point);
+      return;
+    }
+    const std::size_t stretch = std::min(seen_++ * kMarks / expected_, kMarks - 1);
+    if (stretch != stretch_) flush();
+    stretch_ = stretch;
+    if (!low_ || point.y < low_->y) low_ = point;
+    if (!high_ || point.y >= high_->y) high_ = point;
   }
-  return kept;
-}
+  std::vector<Point> finish() {
+    flush();
+    return std::move(kept_);
+  }
+
+ private:
+  void flush() {
+    if (low_ && high_) {
+      const bool low_first = low_->x <= high_->x;
+      kept_.push_back(low_first ? *low_ : *high_);
+      if (low_->x != high_->x) kept_.push_back(low_first ? *high_ : *low_);
+    }
+    low_.reset();
+    high_.reset();
+  }
+  std::size_t expected_;
+  std::size_t seen_ = 0;
+  std::size_t stretch_ = 0;
+  std::optional<Point> low_;
+  std::optional<Point> high_;
+  std::vector<Point> kept_;
+};
 
 struct Axis {
   double low = 0;
@@ -90,7 +115,7 @@ class Picture {
              const char* dashes) {
     if (points.size() == 1) return dots(points, x, y, colour);
     std::string path;
-    for (const Point& point : thinned(points)) {
+    for (const Point& point : points) {
       path += fmt::format("{}{:.1f},{:.1f}", path.empty() ? "" : " ", x.at(point.x), y.at(point.y));
     }
     if (path.empty()) return;
@@ -100,7 +125,7 @@ class Picture {
         colour, dashes, path);
   }
   void dots(const std::vector<Point>& points, const Axis& x, const Axis& y, const char* colour) {
-    for (const Point& point : thinned(points)) {
+    for (const Point& point : points) {
       svg_ += fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"2.5\" fill=\"{}\"/>\n",
                           x.at(point.x), y.at(point.y), colour);
     }
@@ -135,47 +160,73 @@ const evidence::Series* find(const evidence::RunMetrics& run, const std::string&
   return found == run.series.end() ? nullptr : &found->second;
 }
 
+bool inside(std::int64_t iteration, const Options& options) {
+  return (!options.from_iteration || iteration >= *options.from_iteration) &&
+         (!options.to_iteration || iteration <= *options.to_iteration);
+}
+
+/// The finite values of one run.
+std::vector<Point> curve_of(const evidence::Series* series, const Options& options,
+                            std::size_t& left_out) {
+  if (series == nullptr) return {};
+  Thinned points(series->values.size());
+  for (const auto& [iteration, scalar] : series->values) {
+    if (!inside(iteration, options)) continue;
+    if (std::isfinite(scalar.value()))
+      points.add({static_cast<double>(iteration), scalar.value()});
+    else
+      ++left_out;
+  }
+  return points.finish();
+}
+
+/// Calls each(iteration, a, b) where the two differ.
+template <class Each>
+void for_differences(const evidence::Values& a, const evidence::Values& b, const Options& options,
+                     Each&& each) {
+  const auto end_a = a.end();
+  const auto end_b = b.end();
+  auto i = a.begin();
+  auto k = b.begin();
+  while (i != end_a && k != end_b) {
+    if (i->first < k->first) {
+      ++i;
+    } else if (k->first < i->first) {
+      ++k;
+    } else {
+      if (inside(i->first, options) && compare_scalars(i->second, k->second) == Pair::differs)
+        each(i->first, i->second, k->second);
+      ++i;
+      ++k;
+    }
+  }
+}
+
 Data collect(const evidence::Series* a, const evidence::Series* b, const Options& options) {
   Data data;
-  const auto inside = [&](std::int64_t iteration) {
-    return (!options.from_iteration || iteration >= *options.from_iteration) &&
-           (!options.to_iteration || iteration <= *options.to_iteration);
-  };
-  const auto points = [&](const evidence::Series* series, std::vector<Point>& to) {
-    if (series == nullptr) return;
-    for (const auto& [iteration, scalar] : series->values) {
-      if (!inside(iteration)) continue;
-      if (!std::isfinite(scalar.value())) {
-        ++data.left_out;
-        continue;
-      }
-      to.push_back({static_cast<double>(iteration), scalar.value()});
-    }
-  };
-  points(a, data.a);
-  points(b, data.b);
+  data.a = curve_of(a, options, data.left_out);
+  data.b = curve_of(b, options, data.left_out);
   if (a == nullptr || b == nullptr) return data;
-  std::vector<std::pair<std::int64_t, std::pair<const evidence::Scalar*, const evidence::Scalar*>>>
-      both;
-  for (const auto& [iteration, scalar] : a->values) {
-    const auto other = b->values.find(iteration);
-    if (other == b->values.end() || !inside(iteration)) continue;
-    if (compare_scalars(scalar, other->second) != Pair::differs) continue;
-    both.push_back({iteration, {&scalar, &other->second}});
-    const bool finite = std::isfinite(scalar.value()) && std::isfinite(other->second.value());
-    if (finite && !ulps_between(scalar, other->second)) data.in_ulps = false;
-  }
-  for (const auto& [iteration, pair] : both) {
-    const auto& [left, right] = pair;
-    const auto ulps = ulps_between(*left, *right);
-    const double distance = data.in_ulps && ulps ? static_cast<double>(*ulps)
-                                                 : std::fabs(left->value() - right->value());
-    if (!std::isfinite(distance) || distance <= 0) {
-      ++data.beyond;
-      continue;
-    }
-    data.distance.push_back({static_cast<double>(iteration), std::log10(distance)});
-  }
+  std::size_t count = 0;
+  for_differences(a->values, b->values, options,
+                  [&](std::int64_t, const auto& left, const auto& right) {
+                    ++count;
+                    const bool finite = std::isfinite(left.value()) && std::isfinite(right.value());
+                    if (finite && !ulps_between(left, right)) data.in_ulps = false;
+                  });
+  Thinned distances(count);
+  for_differences(a->values, b->values, options,
+                  [&](std::int64_t iteration, const auto& left, const auto& right) {
+                    const auto ulps = ulps_between(left, right);
+                    const double distance = data.in_ulps && ulps
+                                                ? static_cast<double>(*ulps)
+                                                : std::fabs(left.value() - right.value());
+                    if (std::isfinite(distance) && distance > 0)
+                      distances.add({static_cast<double>(iteration), std::log10(distance)});
+                    else
+                      ++data.beyond;
+                  });
+  data.distance = distances.finish();
   return data;
 }
 

@@ -21,15 +21,9 @@ Json scalar(const evidence::Scalar& value) {
 }
 
 /// [[first, last], …]
-Json range_list(const std::vector<std::int64_t>& sorted) {
+Json range_list(const Iterations& iterations) {
   Json list = Json::array();
-  for (const std::int64_t iteration : sorted) {
-    if (!list.empty() && list.back()[1].get<std::int64_t>() + 1 == iteration) {
-      list.back()[1] = iteration;
-    } else {
-      list.push_back({iteration, iteration});
-    }
-  }
+  for (const auto& [first, last] : iterations.ranges()) list.push_back({first, last});
   return list;
 }
 

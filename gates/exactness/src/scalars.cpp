@@ -1,11 +1,11 @@
 #include <bit>
-#include <charconv>
 #include <cmath>
 
 #include "qualify/exactness/compare.hpp"
 
 namespace qualify::exactness {
 
+using evidence::Notation;
 using evidence::Precision;
 using evidence::Scalar;
 
@@ -24,33 +24,17 @@ std::uint64_t on_a_line(std::uint64_t bits) {
   return (own & sign) != 0 ? static_cast<Unsigned>(~own) : static_cast<Unsigned>(own | sign);
 }
 
-/// How a number is printed: "%.6E" and "%.3f" are {true, 6} and {false, 3}.
-struct Printing {
-  bool scientific = false;
-  int decimals = 0;
-  bool operator==(const Printing&) const = default;
-};
-
-Printing printing_of(std::string_view text) {
-  const auto mantissa_end = std::min(text.find_first_of("eE"), text.size());
-  const auto point = text.find('.');
-  return {mantissa_end < text.size(),
-          point >= mantissa_end ? 0 : static_cast<int>(mantissa_end - point) - 1};
-}
-
 /// Half of the last printed digit's worth: the true value lies within that of the text's.
 double half_last_digit(const Scalar& printed) {
-  const std::string_view text = printed.text;
-  const Printing printing = printing_of(text);
-  int exponent = 0;
-  if (printing.scientific) {
-    // A scientific zero is zero: anything else would have its own exponent.
-    if (printed.value() == 0) return 0;
-    const char* begin = text.data() + text.find_first_of("eE") + 1;
-    if (*begin == '+') ++begin;
-    std::from_chars(begin, text.data() + text.size(), exponent);
-  }
-  return 0.5 * std::pow(10.0, exponent - printing.decimals);
+  // A scientific zero is zero: anything else would have its own exponent.
+  if (printed.notation != Notation::fixed && printed.value() == 0) return 0;
+  return 0.5 * std::pow(10.0, printed.last_digit);
+}
+
+/// By one format: "%.6E" and "%.6E", "%.3f" and "%.3f".
+bool printed_alike(const Scalar& a, const Scalar& b) {
+  return a.notation == b.notation &&
+         (a.notation == Notation::fixed ? a.last_digit == b.last_digit : a.digits == b.digits);
 }
 
 Pair printed_against(const Scalar& printed, const Scalar& other) {
@@ -127,9 +111,11 @@ Pair compare_scalars(const Scalar& a, const Scalar& b) {
     return a.text == b.text ? Pair::equal : Pair::differs;
   }
   if (a.precision == Precision::printed && b.precision == Precision::printed) {
-    // The same text is as far as it goes; different texts may still be one value in two roundings.
-    if (a.text == b.text) return Pair::consistent;
-    if (printing_of(a.text) == printing_of(b.text) && a.bits != b.bits) return Pair::differs;
+    // The same digits are as far as it goes; other digits may still be one value in two roundings.
+    if (printed_alike(a, b)) {
+      const bool both_nan = std::isnan(a.value()) && std::isnan(b.value());
+      return a.bits == b.bits || both_nan ? Pair::consistent : Pair::differs;
+    }
     return printed_against(a, b);
   }
   if (a.precision == Precision::printed) return printed_against(a, b);

@@ -36,8 +36,11 @@ std::optional<std::string> missing_step(const Gate& gate, const RunEvidence& run
     if (found == run.metrics.series.end()) {
       return "run " + run.run + " has no metric '" + metric + "'";
     }
+    auto value = found->second.values.begin();
+    const auto end = found->second.values.end();
     for (std::int64_t step = 1; step <= gate.steps; ++step) {
-      if (found->second.values.count(step) == 0) {
+      while (value != end && value->first < step) ++value;
+      if (value == end || value->first != step) {
         return "run " + run.run + ": " + metric + " is missing at iteration " +
                std::to_string(step) + " of " + std::to_string(gate.steps);
       }

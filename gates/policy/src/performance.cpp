@@ -63,7 +63,7 @@ statistics::StepSeries steps_of(const Gate& gate, const RunEvidence& run,
     if (!fault.metric.empty() && fault.metric != gate.metric) continue;
     // A step without a time is told by the windows, and only where the calendar keeps it.
     if (fault.metric == gate.metric && fault.iteration &&
-        found->second.values.count(*fault.iteration) == 0) {
+        !found->second.values.contains(*fault.iteration)) {
       continue;
     }
     faults.push_back(

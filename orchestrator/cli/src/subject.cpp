@@ -16,12 +16,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// For views of evidence: never in the state, which a reader may not write to.
-fs::path scratch_folder(const Session& session) {
-  const std::string set = session.variable("TMPDIR");
-  return set.empty() ? fs::path("/tmp") : session.folder / set;
-}
-
 Result<Subject> from_evidence(const Session& session, const run::State& state,
                               const Digest& manifest, const std::string& label) {
   auto run = run::load_evidence(state.evidence, manifest, scratch_folder(session));
@@ -81,12 +75,17 @@ bool is_hex(const std::string& text) {
 
 }  // namespace
 
+fs::path scratch_folder(const Session& session) {
+  const std::string set = session.variable("TMPDIR");
+  return set.empty() ? fs::path("/tmp") : session.folder / set;
+}
+
 Result<Subject> read_subject(const Session& session, const std::string& name,
                              const std::string& format) {
   std::error_code ignored;
   const fs::path path = session.folder / name;
   if (fs::exists(fs::symlink_status(path, ignored))) {
-    auto metrics = evidence::read_metrics(path, format);
+    auto metrics = evidence::read_metrics(path, format, scratch_folder(session));
     if (!metrics) return tl::unexpected(metrics.error());
     return Subject{name, std::move(*metrics), std::nullopt};
   }

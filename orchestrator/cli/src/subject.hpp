@@ -17,6 +17,10 @@ struct Subject {
   std::optional<policy::RunEvidence> run;  ///< its `metrics` are those above, moved
 };
 
+/// TMPDIR, else /tmp: for what reading needs for a while. Never in the state, which a reader may
+/// not write to.
+[[nodiscard]] std::filesystem::path scratch_folder(const Session& session);
+
 /// In this order: a folder or file; "QUALIFICATION/RUN" ("repeat-1/a"), or "GATE/RUN" for the
 /// gate's latest; a certificate's id or its beginning (its first run stands for it); an evidence
 /// manifest

@@ -185,6 +185,22 @@ Result<void> verify_evidence(const store::BlobStore& store, const Digest& manife
   }
 }
 
+namespace {
+
+Result<std::optional<exactness::Environment>> read_environment(const store::BlobStore& store,
+                                                               const Json& manifest) {
+  for (const Json& file : manifest.at("files")) {
+    if (file.at("kind").get<std::string>() != "nodes") continue;
+    const auto digest = Digest::parse(file.at("digest").get<std::string>()).value();
+    const auto lines = store.read(digest, kLargestManifest);
+    if (!lines) return tl::unexpected(lines.error());
+    return captured_environment(manifest, *lines);
+  }
+  return captured_environment(manifest);
+}
+
+}  // namespace
+
 Result<policy::RunEvidence> load_evidence(const store::BlobStore& store, const Digest& manifest,
                                           const std::filesystem::path& scratch) {
   const auto bytes = store.read(manifest, kLargestManifest);
@@ -217,7 +233,9 @@ Result<policy::RunEvidence> load_evidence(const store::BlobStore& store, const D
     run.failure_class = json->at("failure_class").get<std::string>();
     run.bundle = Digest::parse(json->at("bundle").get<std::string>()).value();
     run.evidence = manifest;
-    run.environment = captured_environment(*json);
+    auto captured = read_environment(store, *json);
+    if (!captured) return tl::unexpected(captured.error());
+    run.environment = std::move(*captured);
     bool any = false;
     for (const Json& file : json->at("files")) {
       const auto kind = file.at("kind").get<std::string>();
@@ -238,7 +256,7 @@ Result<policy::RunEvidence> load_evidence(const store::BlobStore& store, const D
       any = true;
     }
     if (!any) return run;
-    auto metrics = evidence::read_metrics(view);
+    auto metrics = evidence::read_metrics(view, {}, scratch);
     if (metrics) {
       run.metrics = std::move(*metrics);
       // Names of the view mean nothing to a reader; those of the run do.

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # tests/bench/readers/run.sh [MEGABYTES]
 #
-# Reads generated files of each kind with qualify's readers and with peers, and prints what each took.
+# Reads generated files of each kind with qualify's readers and with peers, and compares each with a
+# copy; prints what each took.
 # Peers: jq and Python's json (both must decode every line), DuckDB's read_json where npm has
 # installed it: npm ci --prefix tests/bench/readers. Event files have no peer here.
 # Needs the release preset built: cmake --preset release && cmake --build --preset release
@@ -20,6 +21,8 @@ for kind in log log-dense json-lines json-dense events; do
   python3 generate.py "$kind" "$amount" >"$folder/$kind"
   printf '%-11s qualify: ' "$kind"
   "$reader" "$folder/$kind"
+  printf '%-11s qualify, two: ' "$kind"
+  "$reader" "$folder/$kind" "$folder/$kind"
   if [[ $kind == json-* ]]; then
     peer() {
       printf '%-11s %s: ' "$kind" "$1"

@@ -186,6 +186,7 @@ class CompareRuns : public ::testing::Test {
     run::Sentinel sentinel;
     sentinel.nonce = plan.nonce;
     sentinel.bundle = plan.bundle;
+    sentinel.nodes = job.nodes;
     sentinel.host = "node-of-" + plan.run;
     sentinel.argv = {"/bin/true", "--save", (plan.folder / "output").string()};
     if (plan.arm == "other") sentinel.argv.emplace_back("--fast");

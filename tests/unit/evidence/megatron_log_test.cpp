@@ -50,7 +50,7 @@ TEST_F(MegatronLog, ReadsWhatIsPrintedWithItsDigits) {
   const auto& value = run.series.at("lm loss").values.at(1);
   EXPECT_EQ(value.precision, Precision::printed);
   EXPECT_EQ(value.digits, 7);
-  EXPECT_EQ(value.text, "1.186396E+01");
+  EXPECT_EQ(value.str(), "1.186396E+01");
   EXPECT_EQ(value.value(), 11.86396);
   EXPECT_EQ(run.series.at("num-zeros").values.at(1).precision, Precision::integer);
   EXPECT_EQ(run.series.at("num-zeros").values.at(1).bits, 256053424U);
@@ -79,7 +79,7 @@ TEST_F(MegatronLog, EveryCutOfTheLastLineIsAFaultOrHoldsNothing) {
     EXPECT_EQ(faulty, size >= number) << second.substr(0, size);
     const auto& values = run.series.at("lm loss").values;
     if (values.contains(2)) {
-      EXPECT_EQ(values.at(2).text, "1.186432E+01");
+      EXPECT_EQ(values.at(2).str(), "1.186432E+01");
     }
   }
 }
@@ -125,7 +125,7 @@ TEST_F(MegatronLog, EveryPublishedVariantIsRead) {
   EXPECT_EQ(read(blocks['A']).series.at("load_balancing_loss").values.size(), 3U);
   EXPECT_EQ(read(blocks['B']).series.at("num-zeros").values.at(3).bits, 0U);
   EXPECT_EQ(read(blocks['C']).series.at("dummy loss").values.size(), 1U);
-  EXPECT_EQ(read(blocks['D']).series.at("mtp_1 loss").values.at(100).text, "7.925096E+00");
+  EXPECT_EQ(read(blocks['D']).series.at("mtp_1 loss").values.at(100).str(), "7.925096E+00");
   EXPECT_EQ(read(blocks['E']).series.at("learning-rate").values.at(122).digits, 4);
   const auto vanished = read(blocks['F']);
   EXPECT_THAT(codes(vanished), ElementsAre("nan-vanished"));

@@ -55,7 +55,8 @@ RunMetrics generated() {
     auto& series = run.series[name];
     series.name = name;
     const auto steps = *rc::gen::inRange<std::int64_t>(1, 20);
-    for (std::int64_t step = 1; step <= steps; ++step) series.values[step] = *exact_scalar();
+    for (std::int64_t step = 1; step <= steps; ++step)
+      series.values.insert_or_assign(step, *exact_scalar());
   }
   return run;
 }
@@ -87,25 +88,24 @@ RC_GTEST_PROP(Compare, FindsAnySinglePlantedBit, ()) {
   auto series = b.series.begin();
   std::advance(series,
                *rc::gen::inRange<std::ptrdiff_t>(0, static_cast<std::ptrdiff_t>(b.series.size())));
-  auto value = series->second.values.begin();
-  std::advance(value, *rc::gen::inRange<std::ptrdiff_t>(
-                          0, static_cast<std::ptrdiff_t>(series->second.values.size())));
-  const unsigned width = value->second.precision == Precision::float32_bits ? 32 : 64;
-  value->second.bits ^= std::uint64_t{1} << *rc::gen::inRange(0U, width);
+  const auto iteration =
+      *rc::gen::inRange<std::int64_t>(1, series->second.values.last_iteration() + 1);
+  Scalar scalar = series->second.values.at(iteration);
+  const unsigned width = scalar.precision == Precision::float32_bits ? 32 : 64;
+  scalar.bits ^= std::uint64_t{1} << *rc::gen::inRange(0U, width);
+  series->second.values.insert_or_assign(iteration, scalar);
   const auto comparison = compare(a, b);
   RC_ASSERT(comparison.outcome == Outcome::differs);
   RC_ASSERT(comparison.first_divergence()->metric == series->first);
-  RC_ASSERT(comparison.first_divergence()->first->iteration == value->first);
+  RC_ASSERT(comparison.first_divergence()->first->iteration == iteration);
+  RC_ASSERT(comparison.first_divergence()->differing == 1U);
 }
 
 RC_GTEST_PROP(Compare, AMissingStepIsNeverEqual, ()) {
   const auto a = generated();
   auto b = a;
   auto& values = b.series.begin()->second.values;
-  auto value = values.begin();
-  std::advance(value,
-               *rc::gen::inRange<std::ptrdiff_t>(0, static_cast<std::ptrdiff_t>(values.size())));
-  values.erase(value);
+  values.erase(*rc::gen::inRange<std::int64_t>(1, values.last_iteration() + 1));
   RC_ASSERT(compare(a, b).outcome == Outcome::inconclusive);
 }
 

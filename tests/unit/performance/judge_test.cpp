@@ -21,8 +21,8 @@ RunEvidence evidence_of(const statistics::StepSeries& series, const std::string&
   evidence::Series& steps = e.metrics.series["iteration-time"];
   steps.name = "iteration-time";
   for (std::size_t i = 0; i < series.step.size(); ++i) {
-    steps.values[series.step[i]] = {std::bit_cast<std::uint64_t>(series.seconds[i]),
-                                    evidence::Precision::float64_bits, 0, ""};
+    steps.values.insert_or_assign(series.step[i], {std::bit_cast<std::uint64_t>(series.seconds[i]),
+                                                   evidence::Precision::float64_bits, 0, ""});
   }
   return e;
 }

@@ -39,14 +39,15 @@ class Repeatability : public ::testing::Test {
   void set(std::size_t run, const std::string& metric, std::int64_t step, float value) {
     evidence::Series& series = runs[run].metrics.series[metric];
     series.name = metric;
-    series.values[step] = {std::bit_cast<std::uint32_t>(value), Precision::float32_bits, 0, ""};
+    series.values.insert_or_assign(
+        step, {std::bit_cast<std::uint32_t>(value), Precision::float32_bits, 0, ""});
   }
-  void print(const std::string& metric, double value, const std::string& text) {
+  void print(const std::string& metric, const std::string& text) {
     for (RunEvidence& run : runs) {
       evidence::Series& series = run.metrics.series[metric];
       series.name = metric;
       for (std::int64_t step = 1; step <= kSteps; ++step) {
-        series.values[step] = {std::bit_cast<std::uint64_t>(value), Precision::printed, 2, text};
+        series.values.insert_or_assign(step, evidence::parse_number(text).value());
       }
     }
   }
@@ -80,14 +81,14 @@ TEST_F(Repeatability, ADifferenceInAMetricThatNobodyAskedForFailsToo) {
 }
 
 TEST_F(Repeatability, APrintedMetricThatNobodyAskedForLimitsThePass) {
-  print("loss-scale", 1.0, "1.0");
+  print("loss-scale", "1.0");
   const auto judgement = judged();
   EXPECT_EQ(judgement.verdict, Verdict::pass) << judgement.reasons.front();
   EXPECT_THAT(judgement.limits, Contains(HasSubstr("loss-scale was not proven equal")));
 }
 
 TEST_F(Repeatability, APrintedMetricThatIsAskedForProvesNothing) {
-  print("loss-scale", 1.0, "1.0");
+  print("loss-scale", "1.0");
   gate.required_metrics.emplace_back("loss-scale");
   EXPECT_EQ(judged().verdict, Verdict::inconclusive);
   EXPECT_THAT(first_reason(), HasSubstr("printed"));

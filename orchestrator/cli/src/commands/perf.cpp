@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "../commands.hpp"
+#include "../subject.hpp"
 #include "qualify/base/files.hpp"
 #include "qualify/evidence/metrics.hpp"
 #include "qualify/policy/judge.hpp"
@@ -56,7 +57,8 @@ std::optional<bool> says_deterministic(const std::vector<std::string>& sources) 
 Result<policy::RunEvidence> read_run(const Session& session, const Options& options,
                                      const std::string& path, const std::string& arm,
                                      std::uint32_t pair) {
-  auto metrics = evidence::read_metrics(session.folder / path, options.format);
+  auto metrics =
+      evidence::read_metrics(session.folder / path, options.format, scratch_folder(session));
   if (!metrics) return tl::unexpected(metrics.error());
   policy::RunEvidence run;
   run.run = path;

@@ -9,36 +9,11 @@
 
 #include "qualify/base/error.hpp"
 #include "qualify/base/json.hpp"
+#include "qualify/evidence/values.hpp"
 
 /// What a run left, read without loss: every value keeps the bits it was stored with.
 /// Values and functions here are free of shared state: any thread may use them.
 namespace qualify::evidence {
-
-/// How much a stored value says about the value the run computed.
-enum class Precision {
-  float32_bits,  ///< the float32 itself
-  float64_bits,  ///< the float64 itself
-  integer,       ///< the integer itself
-  printed,       ///< decimal text of limited digits; equality proves nothing below them
-  sha256,        ///< SHA-256 over all bytes of the value: a tensor, a checkpoint file
-  weak_digest,   ///< a digest of part of the bytes, or one whose coverage is not recorded
-};
-[[nodiscard]] const char* name_of(Precision precision);  ///< "float32-bits", "printed", …
-
-/// One recorded value. `bits` is what equality compares: float32 bits in the low half, float64
-/// bits, two's complement integer, or for `printed` the float64 bits of the text's value. For the
-/// digests `text` is what equality compares.
-struct Scalar {
-  std::uint64_t bits = 0;
-  Precision precision = Precision::float64_bits;
-  int digits = 0;    ///< significant decimal digits, only for printed
-  std::string text;  ///< as printed ("1.057432E+01"), or the digest in hex; otherwise empty
-
-  [[nodiscard]] double value() const;  ///< nearest float64, for people and plots
-  /// For people: the text, or the shortest decimal that gives the bits back.
-  [[nodiscard]] std::string str() const;
-  bool operator==(const Scalar&) const = default;
-};
 
 /// What a metric measures; time and memory are never part of equality.
 enum class MetricKind { numeric, wall_clock, memory };
@@ -47,7 +22,7 @@ enum class MetricKind { numeric, wall_clock, memory };
 struct Series {
   std::string name;  ///< the TensorBoard tag form: "lm loss", "grad-norm", "num-zeros"
   MetricKind kind = MetricKind::numeric;
-  std::map<std::int64_t, Scalar> values;
+  Values values;
 };
 
 /// A flaw in what was read: a cut-off line, a duplicate step, a bad CRC. Never silently dropped.
@@ -90,9 +65,12 @@ struct RunMetrics {
 /// have one metric, the one with the most precise values is used. iteration-time is in seconds
 /// whatever the source. A checkpoint folder is read as such, its files by SHA-256, when it is
 /// `path` itself; within a run's folder checkpoints are passed over. `format`: empty, or a format's
-/// name to force it. Errors: not_found, io, invalid_input (no known format, empty file),
+/// name to force it. `scratch`: a folder for values beyond the first 16 MiB (an unnamed file that
+/// goes with the result), so that a run of any length is read in constant memory; empty: all are
+/// kept in memory. Errors: not_found, io, invalid_input (no known format, empty file), no_space,
 /// unsupported (another project's schema, by name), usage (no such format).
 [[nodiscard]] Result<RunMetrics> read_metrics(const std::filesystem::path& path,
-                                              const std::string& format = {});
+                                              const std::string& format = {},
+                                              const std::filesystem::path& scratch = {});
 
 }  // namespace qualify::evidence

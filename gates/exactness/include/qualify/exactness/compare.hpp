@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "qualify/base/json.hpp"
@@ -36,14 +37,33 @@ struct FirstDifference {
 enum class Pair { equal, consistent, differs };
 [[nodiscard]] Pair compare_scalars(const evidence::Scalar& a, const evidence::Scalar& b);
 
+/// Iterations as ranges, for people and records. Of more than 1,000 ranges the rest is only
+/// counted.
+class Iterations {
+ public:
+  void add(std::int64_t iteration);  ///< ascending
+  [[nodiscard]] bool empty() const { return count_ == 0; }
+  [[nodiscard]] std::size_t count() const { return count_; }
+  /// First and last of each, both included.
+  [[nodiscard]] const std::vector<std::pair<std::int64_t, std::int64_t>>& ranges() const {
+    return ranges_;
+  }
+  [[nodiscard]] std::string str() const;  ///< "1-50, 52"; at most six ranges, then "… (n in all)"
+  bool operator==(const Iterations&) const = default;
+
+ private:
+  std::vector<std::pair<std::int64_t, std::int64_t>> ranges_;
+  std::size_t count_ = 0;
+};
+
 struct MetricComparison {
   std::string metric;
   Outcome outcome = Outcome::inconclusive;
   std::string why;            ///< for inconclusive: "printed with 7 digits; float32 needs 9; …"
   std::size_t compared = 0;   ///< iterations present on both sides
   std::size_t differing = 0;  ///< of them
-  std::vector<std::int64_t> only_in_a;
-  std::vector<std::int64_t> only_in_b;
+  Iterations only_in_a;
+  Iterations only_in_b;
   std::optional<FirstDifference> first;
   std::optional<Level> level;  ///< what an equality of this metric is worth; only when equal
 };
@@ -77,8 +97,5 @@ void mark_one_run(Comparison& comparison);
 
 /// The record for `--json` and certificates; schema in docs/formats/comparison.md.
 [[nodiscard]] Json to_json(const Comparison& comparison);
-
-/// "1-50, 52": for people.
-[[nodiscard]] std::string ranges(const std::vector<std::int64_t>& sorted);
 
 }  // namespace qualify::exactness

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "qualify/policy/judge.hpp"
@@ -51,10 +52,15 @@ struct EvidenceRequest {
 /// The GPUs in the records of an attempt's nodes (nodes.jsonl, node.hpp), before and after.
 /// Throws what the JSON library throws on records that are not as nodes write them.
 [[nodiscard]] std::vector<policy::GpuReading> gpu_readings(const std::string& nodes_jsonl);
-/// What the job captured, out of an evidence manifest: "env.NAME" for each variable, "argv", "host"
-/// and "nodes". The attempt's own folder, which is another one in each run, is "{attempt}" in them.
-/// Null when the workload was never started.
-[[nodiscard]] std::optional<exactness::Environment> captured_environment(const Json& manifest);
+
+/// What the job captured, out of an evidence manifest and the lines of its nodes.jsonl, if there is
+/// one: "env.NAME" for each variable of the workload, "argv", "host", "nodes"; "task.NAME" for what
+/// the first node's first task really got, the scheduler's own variables left out; "gpu.driver",
+/// "gpu.cuda", "gpu.name", "gpu.vbios", "gpu.ecc", "gpu.mig", "system.kernel" and "system.cpu",
+/// each with every value that some node has. The attempt's own folder, which is another one in each
+/// run, is "{attempt}" in them. Null when the workload was never started. Errors: integrity.
+[[nodiscard]] Result<std::optional<exactness::Environment>> captured_environment(
+    const Json& manifest, std::string_view node_lines = {});
 
 /// Names of captured_environment() in which two arms are declared to differ, of one bundle or of
 /// two: variables that they set otherwise, and "argv" where their arguments differ. Sorted.

@@ -1,0 +1,523 @@
+#include "qualify/evidence/values.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <stdexcept>
+
+#include "spool.hpp"
+
+namespace qualify::evidence {
+
+namespace {
+
+/// Values in a block. A cursor over one holds 20 bytes of each decoded.
+constexpr std::size_t kBlock = 4096;
+
+enum class Settled : std::uint8_t { no, float64, decimals };
+
+/// Everything of a scalar but its bits, in one word.
+std::uint32_t packed(const Scalar& scalar) {
+  const auto digits = static_cast<std::uint32_t>(std::clamp(scalar.digits, 0, 255));
+  const auto last = static_cast<std::uint16_t>(std::clamp(scalar.last_digit, -32000, 32000));
+  return static_cast<std::uint32_t>(scalar.precision) |
+         static_cast<std::uint32_t>(scalar.notation) << 3U | digits << 5U |
+         static_cast<std::uint32_t>(last) << 13U;
+}
+
+Precision precision_of(std::uint32_t word) {
+  return static_cast<Precision>(word & 7U);
+}
+Notation notation_of(std::uint32_t word) {
+  return static_cast<Notation>(word >> 3U & 3U);
+}
+int digits_of(std::uint32_t word) {
+  return static_cast<int>(word >> 5U & 255U);
+}
+int last_digit_of(std::uint32_t word) {
+  return static_cast<std::int16_t>(word >> 13U & 0xFFFFU);
+}
+bool is_digest(Precision precision) {
+  return precision == Precision::sha256 || precision == Precision::weak_digest;
+}
+bool is_finite(std::uint64_t bits) {
+  return std::isfinite(std::bit_cast<double>(bits));
+}
+
+template <class T>
+void put(std::string& to, const T* from, std::size_t count) {
+  const std::size_t at = to.size();
+  to.resize(at + count * sizeof(T));
+  std::memcpy(to.data() + at, from, count * sizeof(T));
+}
+
+template <class T>
+const char* take(const char* from, T* to, std::size_t count) {
+  std::memcpy(to, from, count * sizeof(T));
+  return from + count * sizeof(T);
+}
+
+/// The step between neighbours when it is the same for all: 0 of a constant.
+template <class T>
+std::optional<T> common_step(const std::vector<T>& values) {
+  const auto step = values.size() > 1 ? static_cast<T>(values[1] - values[0]) : static_cast<T>(0);
+  for (std::size_t i = 2; i < values.size(); ++i) {
+    if (static_cast<T>(values[i] - values[i - 1]) != step) return std::nullopt;
+  }
+  return step;
+}
+
+enum Flag : std::uint8_t { equal_steps = 1, one_kind = 2, bits_in_steps = 4, bits_narrow = 8 };
+
+}  // namespace
+
+struct OpenBlock {
+  std::vector<std::int64_t> iterations;
+  std::vector<std::uint64_t> bits;  ///< of a digest: its place in `texts`
+  std::vector<std::uint32_t> words;
+  std::vector<std::string> texts;
+
+  [[nodiscard]] std::size_t size() const { return iterations.size(); }
+  void set(std::size_t at, std::int64_t iteration, const Scalar& scalar) {
+    iterations[at] = iteration;
+    words[at] = packed(scalar);
+    bits[at] = scalar.bits;
+    if (is_digest(scalar.precision)) {
+      bits[at] = texts.size();
+      texts.push_back(scalar.text);
+    }
+  }
+  void append(std::int64_t iteration, const Scalar& scalar) {
+    iterations.push_back(iteration);
+    words.push_back(packed(scalar));
+    bits.push_back(scalar.bits);
+    if (is_digest(scalar.precision)) {
+      bits.back() = texts.size();
+      texts.push_back(scalar.text);
+    }
+  }
+  void insert(std::size_t at, std::int64_t iteration, const Scalar& scalar) {
+    const auto offset = static_cast<std::ptrdiff_t>(at);
+    iterations.insert(iterations.begin() + offset, 0);
+    bits.insert(bits.begin() + offset, 0);
+    words.insert(words.begin() + offset, 0);
+    set(at, iteration, scalar);
+  }
+  void erase(std::size_t at) {
+    const auto offset = static_cast<std::ptrdiff_t>(at);
+    iterations.erase(iterations.begin() + offset);
+    bits.erase(bits.begin() + offset);
+    words.erase(words.begin() + offset);
+  }
+  void copy(std::size_t at, Scalar& to) const {
+    const std::uint32_t word = words[at];
+    to.precision = precision_of(word);
+    to.notation = notation_of(word);
+    to.digits = digits_of(word);
+    to.last_digit = last_digit_of(word);
+    if (is_digest(to.precision)) {
+      to.bits = 0;
+      to.text = texts[bits[at]];
+    } else {
+      to.bits = bits[at];
+      if (!to.text.empty()) to.text.clear();
+    }
+  }
+  [[nodiscard]] std::size_t lower_bound(std::int64_t iteration) const {
+    return static_cast<std::size_t>(
+        std::lower_bound(iterations.begin(), iterations.end(), iteration) - iterations.begin());
+  }
+  /// The upper half.
+  OpenBlock split() {
+    OpenBlock upper;
+    const std::size_t half = size() / 2;
+    Scalar scalar;
+    for (std::size_t i = half; i < size(); ++i) {
+      copy(i, scalar);
+      upper.append(iterations[i], scalar);
+    }
+    iterations.resize(half);
+    bits.resize(half);
+    words.resize(half);
+    return upper;
+  }
+};
+
+struct Block {
+  std::int64_t first = 0;
+  std::int64_t last = 0;
+  std::uint32_t count = 0;
+  std::uint32_t packed_size = 0;
+  std::string bytes;                   ///< when not spooled
+  std::optional<std::uint64_t> place;  ///< in the spool
+  int decimals = 0;                    ///< for Settled::decimals
+  Settled settled = Settled::no;
+  bool has_printed = false;  ///< finite ones
+  bool has_inexact = false;  ///< others that are not exact: weak digests, a printed NaN
+};
+
+namespace {
+
+std::string pack(const OpenBlock& open) {
+  const auto step = common_step(open.iterations);
+  const bool one = std::all_of(open.words.begin(), open.words.end(),
+                               [&](std::uint32_t word) { return word == open.words.front(); });
+  const auto climb = common_step(open.bits);
+  const bool narrow = std::all_of(open.bits.begin(), open.bits.end(), [](std::uint64_t bits) {
+    return bits <= std::numeric_limits<std::uint32_t>::max();
+  });
+  std::string bytes;
+  bytes.push_back(static_cast<char>((step ? equal_steps : 0) | (one ? one_kind : 0) |
+                                    (climb ? bits_in_steps : 0) | (narrow ? bits_narrow : 0)));
+  if (step)
+    put(bytes, &*step, 1);
+  else
+    put(bytes, open.iterations.data(), open.size());
+  put(bytes, open.words.data(), one ? 1 : open.size());
+  if (climb) {
+    put(bytes, open.bits.data(), 1);
+    put(bytes, &*climb, 1);
+  } else if (narrow) {
+    const std::vector<std::uint32_t> low(open.bits.begin(), open.bits.end());
+    put(bytes, low.data(), low.size());
+  } else {
+    put(bytes, open.bits.data(), open.size());
+  }
+  const auto texts = static_cast<std::uint32_t>(open.texts.size());
+  put(bytes, &texts, 1);
+  for (const std::string& text : open.texts) {
+    const auto size = static_cast<std::uint32_t>(text.size());
+    put(bytes, &size, 1);
+    bytes += text;
+  }
+  return bytes;
+}
+
+void settle_words(const Block& block, OpenBlock& open) {
+  if (block.settled == Settled::no || !block.has_printed) return;
+  const std::uint32_t float64 = packed(Scalar{});
+  for (std::size_t i = 0; i < open.size(); ++i) {
+    std::uint32_t& word = open.words[i];
+    if (precision_of(word) != Precision::printed || !is_finite(open.bits[i])) continue;
+    if (block.settled == Settled::float64) {
+      word = float64;
+    } else if (notation_of(word) == Notation::fixed && -last_digit_of(word) < block.decimals) {
+      Scalar scalar;
+      scalar.precision = Precision::printed;
+      scalar.digits = digits_of(word) + block.decimals + last_digit_of(word);
+      scalar.last_digit = -block.decimals;
+      word = packed(scalar);
+    }
+  }
+}
+
+void unpack(const Block& block, const Spool* spool, OpenBlock& open) {
+  std::string read;
+  const std::string* bytes = &block.bytes;
+  if (block.place) {
+    read.resize(block.packed_size);
+    spool->get(*block.place, read);
+    bytes = &read;
+  }
+  const std::size_t count = block.count;
+  const char* at = bytes->data();
+  std::uint8_t flags = 0;
+  at = take(at, &flags, 1);
+  open.iterations.resize(count);
+  open.words.resize(count);
+  open.bits.resize(count);
+  open.texts.clear();
+  if ((flags & equal_steps) != 0) {
+    std::int64_t step = 0;
+    at = take(at, &step, 1);
+    std::int64_t iteration = block.first;
+    for (std::size_t i = 0; i < count; ++i, iteration += step) open.iterations[i] = iteration;
+  } else {
+    at = take(at, open.iterations.data(), count);
+  }
+  if ((flags & one_kind) != 0) {
+    std::uint32_t word = 0;
+    at = take(at, &word, 1);
+    std::fill(open.words.begin(), open.words.end(), word);
+  } else {
+    at = take(at, open.words.data(), count);
+  }
+  if ((flags & bits_in_steps) != 0) {
+    std::uint64_t bits = 0;
+    std::uint64_t climb = 0;
+    at = take(at, &bits, 1);
+    at = take(at, &climb, 1);
+    for (std::size_t i = 0; i < count; ++i, bits += climb) open.bits[i] = bits;
+  } else if ((flags & bits_narrow) != 0) {
+    std::vector<std::uint32_t> low(count);
+    at = take(at, low.data(), count);
+    std::copy(low.begin(), low.end(), open.bits.begin());
+  } else {
+    at = take(at, open.bits.data(), count);
+  }
+  std::uint32_t texts = 0;
+  at = take(at, &texts, 1);
+  for (std::uint32_t i = 0; i < texts; ++i) {
+    std::uint32_t size = 0;
+    at = take(at, &size, 1);
+    open.texts.emplace_back(at, size);
+    at += size;
+  }
+  settle_words(block, open);
+}
+
+Block sealed(const OpenBlock& open, Spool* spool) {
+  Block block;
+  block.first = open.iterations.front();
+  block.last = open.iterations.back();
+  block.count = static_cast<std::uint32_t>(open.size());
+  for (std::size_t i = 0; i < open.size(); ++i) {
+    const Precision precision = precision_of(open.words[i]);
+    const bool printed = precision == Precision::printed;
+    if (printed && is_finite(open.bits[i]))
+      block.has_printed = true;
+    else if (printed || precision == Precision::weak_digest)
+      block.has_inexact = true;
+  }
+  block.bytes = pack(open);
+  block.packed_size = static_cast<std::uint32_t>(block.bytes.size());
+  if (spool != nullptr) block.place = spool->put(block.bytes);
+  if (block.place)
+    std::string().swap(block.bytes);
+  else
+    block.bytes.shrink_to_fit();
+  return block;
+}
+
+}  // namespace
+
+Values::Values() = default;
+Values::Values(std::shared_ptr<Spool> spool) : spool_(std::move(spool)) {}
+Values::Values(Values&&) noexcept = default;
+Values& Values::operator=(Values&&) noexcept = default;
+Values::~Values() = default;
+
+Values::Values(const Values& other)
+    : blocks_(other.blocks_),
+      open_(other.open_ ? std::make_unique<OpenBlock>(*other.open_) : nullptr),
+      open_index_(other.open_index_),
+      spool_(other.spool_),
+      size_(other.size_),
+      most_digits_(other.most_digits_),
+      most_decimals_(other.most_decimals_) {}
+
+Values& Values::operator=(const Values& other) {
+  if (this != &other) *this = Values(other);
+  return *this;
+}
+
+std::int64_t Values::first_iteration() const {
+  return open_ && open_index_ == 0 ? open_->iterations.front() : blocks_.front().first;
+}
+
+std::int64_t Values::last_iteration() const {
+  return open_ && open_index_ + 1 == blocks_.size() ? open_->iterations.back()
+                                                    : blocks_.back().last;
+}
+
+bool Values::all_exact() const {
+  if (size_ == 0) return false;
+  const auto exact = [](const Block& block) {
+    return !block.has_inexact && (!block.has_printed || block.settled == Settled::float64);
+  };
+  for (std::size_t i = 0; i < blocks_.size(); ++i) {
+    if (open_ && i == open_index_ ? !exact(sealed(*open_, nullptr)) : !exact(blocks_[i]))
+      return false;
+  }
+  return true;
+}
+
+void Values::seal() {
+  if (!open_) return;
+  blocks_[open_index_] = sealed(*open_, spool_.get());
+  open_.reset();
+}
+
+void Values::open(std::size_t block) {
+  if (open_ && open_index_ == block) return;
+  seal();
+  open_ = std::make_unique<OpenBlock>();
+  unpack(blocks_[block], spool_.get(), *open_);
+  open_index_ = block;
+}
+
+void Values::append(std::int64_t iteration, const Scalar& scalar) {
+  if (!open_ || open_index_ + 1 != blocks_.size() || open_->size() >= kBlock) {
+    seal();
+    if (!blocks_.empty() && blocks_.back().count < kBlock &&
+        blocks_.back().settled == Settled::no) {
+      open(blocks_.size() - 1);
+    } else {
+      open_ = std::make_unique<OpenBlock>();
+      open_index_ = blocks_.size();
+      blocks_.emplace_back();
+    }
+  }
+  open_->append(iteration, scalar);
+  ++size_;
+}
+
+Values::Place Values::place_of(std::int64_t iteration) {
+  std::size_t low = 0;
+  std::size_t high = blocks_.size() - 1;  // the last block takes whatever lies beyond
+  while (low < high) {
+    const std::size_t middle = (low + high) / 2;
+    const std::int64_t last =
+        open_ && open_index_ == middle ? open_->iterations.back() : blocks_[middle].last;
+    if (last < iteration)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  open(low);
+  const std::size_t at = open_->lower_bound(iteration);
+  return {low, at, at < open_->size() && open_->iterations[at] == iteration};
+}
+
+std::optional<Scalar> Values::find(std::int64_t iteration) const {
+  if (size_ == 0) return std::nullopt;
+  for (std::size_t low = 0, high = blocks_.size(); low < high;) {
+    const std::size_t middle = (low + high) / 2;
+    const bool is_open = open_ && open_index_ == middle;
+    const Block& block = blocks_[middle];
+    if ((is_open ? open_->iterations.back() : block.last) < iteration) {
+      low = middle + 1;
+    } else if ((is_open ? open_->iterations.front() : block.first) > iteration) {
+      high = middle;
+    } else {
+      OpenBlock decoded;
+      if (!is_open) unpack(block, spool_.get(), decoded);
+      const OpenBlock& found = is_open ? *open_ : decoded;
+      const std::size_t at = found.lower_bound(iteration);
+      if (at >= found.size() || found.iterations[at] != iteration) return std::nullopt;
+      Scalar scalar;
+      found.copy(at, scalar);
+      return scalar;
+    }
+  }
+  return std::nullopt;
+}
+
+Scalar Values::at(std::int64_t iteration) const {
+  auto found = find(iteration);
+  if (!found) throw std::out_of_range("no value at iteration " + std::to_string(iteration));
+  return std::move(*found);
+}
+
+bool Values::insert(std::int64_t iteration, const Scalar& scalar, Scalar* found) {
+  if (scalar.precision == Precision::printed && is_finite(scalar.bits)) {
+    most_digits_ = std::max(most_digits_, scalar.digits);
+    if (scalar.notation == Notation::fixed)
+      most_decimals_ = std::max(most_decimals_, -scalar.last_digit);
+  }
+  if (size_ == 0 || last_iteration() < iteration) {
+    append(iteration, scalar);
+    return true;
+  }
+  const Place place = place_of(iteration);
+  if (place.there) {
+    if (found != nullptr) open_->copy(place.at, *found);
+    return false;
+  }
+  open_->insert(place.at, iteration, scalar);
+  ++size_;
+  if (open_->size() >= 2 * kBlock) {
+    const OpenBlock upper = open_->split();
+    blocks_.insert(blocks_.begin() + static_cast<std::ptrdiff_t>(open_index_) + 1,
+                   sealed(upper, spool_.get()));
+  }
+  return true;
+}
+
+void Values::insert_or_assign(std::int64_t iteration, const Scalar& scalar) {
+  if (insert(iteration, scalar)) return;
+  open_->set(place_of(iteration).at, iteration, scalar);
+}
+
+void Values::erase(std::int64_t iteration) {
+  if (size_ == 0) return;
+  const Place place = place_of(iteration);
+  if (!place.there) return;
+  open_->erase(place.at);
+  --size_;
+  if (open_->size() > 0) return;
+  open_.reset();
+  blocks_.erase(blocks_.begin() + static_cast<std::ptrdiff_t>(place.block));
+}
+
+void Values::settle() {
+  seal();
+  for (Block& block : blocks_) {
+    if (block.settled != Settled::no) continue;
+    block.settled = most_digits_ >= 16 ? Settled::float64 : Settled::decimals;
+    block.decimals = most_decimals_;
+  }
+  most_digits_ = most_decimals_ = 0;
+}
+
+Values::const_iterator Values::begin() const {
+  return {this, 0};
+}
+Values::const_iterator Values::end() const {
+  return {this, blocks_.size()};
+}
+
+Values::const_iterator::const_iterator() = default;
+Values::const_iterator::const_iterator(const_iterator&&) noexcept = default;
+Values::const_iterator& Values::const_iterator::operator=(const_iterator&&) noexcept = default;
+Values::const_iterator::~const_iterator() = default;
+
+Values::const_iterator::const_iterator(const Values* values, std::size_t block)
+    : values_(values), block_(block) {
+  load();
+}
+
+Values::const_iterator::const_iterator(const const_iterator& other)
+    : values_(other.values_),
+      block_(other.block_),
+      at_(other.at_),
+      decoded_(other.decoded_ ? std::make_unique<OpenBlock>(*other.decoded_) : nullptr),
+      current_(other.current_) {}
+
+Values::const_iterator& Values::const_iterator::operator=(const const_iterator& other) {
+  if (this != &other) *this = const_iterator(other);
+  return *this;
+}
+
+void Values::const_iterator::load() {
+  if (block_ >= values_->blocks_.size()) {
+    decoded_.reset();
+    return;
+  }
+  if (values_->open_ && values_->open_index_ == block_) {
+    decoded_.reset();
+  } else {
+    if (!decoded_) decoded_ = std::make_unique<OpenBlock>();
+    unpack(values_->blocks_[block_], values_->spool_.get(), *decoded_);
+  }
+  const OpenBlock& open = decoded_ ? *decoded_ : *values_->open_;
+  current_.first = open.iterations[at_];
+  open.copy(at_, current_.second);
+}
+
+Values::const_iterator& Values::const_iterator::operator++() {
+  const OpenBlock& open = decoded_ ? *decoded_ : *values_->open_;
+  if (++at_ == open.size()) {
+    ++block_;
+    at_ = 0;
+    load();
+  } else {
+    current_.first = open.iterations[at_];
+    open.copy(at_, current_.second);
+  }
+  return *this;
+}
+
+}  // namespace qualify::evidence
