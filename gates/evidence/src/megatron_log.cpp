@@ -78,6 +78,10 @@ class Log {
   }
 
   void started() { lines_since_start_ = 0; }
+  void too_long() {
+    source_.fault("malformed", "the line is longer than 1 MiB; what stands first in it is not read",
+                  place());
+  }
   void at_line(std::uint64_t number) { number_ = number; }
   [[nodiscard]] bool any() const { return any_; }
 
@@ -255,14 +259,9 @@ class Scanner {
     }
     // Only the line that straddles the pieces is copied.
     const auto newline = piece.find('\n');
-    if (newline == std::string_view::npos) {
-      if (carry_.size() + piece.size() <= kLongestLine) carry_.append(piece);
-      return;
-    }
-    if (carry_.size() + newline <= kLongestLine)
-      carry_.append(piece.substr(0, newline + 1));
-    else
-      carry_ += '\n';
+    carry_.append(piece.substr(0, newline == std::string_view::npos ? newline : newline + 1));
+    shorten();
+    if (newline == std::string_view::npos) return;
     const std::string whole = std::move(carry_);
     carry_.clear();
     consume(whole);
@@ -276,6 +275,18 @@ class Scanner {
   }
 
  private:
+  /// A progress bar may never end its line. Of such a one the end is kept, where the text of an
+  /// iteration can follow it; what goes is looked at, so that nothing is dropped unsaid.
+  void shorten() {
+    if (carry_.size() <= kLongestLine) return;
+    const std::size_t gone = carry_.size() - kLongestLine / 2;
+    if (::memmem(carry_.data(), gone + kWord.size(), kWord.data(), kWord.size()) != nullptr) {
+      log_.at_line(number_);
+      log_.too_long();
+    }
+    carry_.erase(0, gone);
+  }
+
   void consume(std::string_view text) {
     const auto newline = text.rfind('\n');
     const std::size_t whole = newline == std::string_view::npos ? 0 : newline + 1;

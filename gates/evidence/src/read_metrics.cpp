@@ -100,6 +100,10 @@ Result<RunMetrics> read_metrics(const fs::path& path, const std::string& format,
     return fail(Errc::not_found, "no such file or folder", path.string());
   }
   const bool folder = fs::is_directory(status);
+  if (!folder && !fs::is_regular_file(status)) {
+    return fail(Errc::invalid_input, "is neither a file nor a folder", path.string(),
+                "A pipe is read twice and cannot be: write it to a file first");
+  }
   const bool checkpoint = forced != nullptr && forced->read == nullptr;
   if (checkpoint && !folder) {
     return fail(Errc::invalid_input, "a checkpoint is a folder, this is a file", path.string());

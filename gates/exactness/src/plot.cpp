@@ -253,6 +253,19 @@ void ticks_x(Picture& picture, const Axis& x, double bottom) {
 
 }  // namespace
 
+namespace {
+
+/// A path's end says more than its beginning, and both labels must fit on one line.
+std::string end_of(const std::string& label) {
+  constexpr std::size_t kMost = 50;
+  if (label.size() <= kMost) return label;
+  std::size_t from = label.size() - kMost;
+  while (from < label.size() && (static_cast<unsigned char>(label[from]) & 0xC0U) == 0x80U) ++from;
+  return "…" + label.substr(from);
+}
+
+}  // namespace
+
 std::string metric_to_plot(const Comparison& comparison) {
   if (const auto* first = comparison.first_divergence()) return first->metric;
   for (const auto& metric : comparison.metrics) {
@@ -272,8 +285,8 @@ Result<std::string> plot_svg(const evidence::RunMetrics& a, const evidence::RunM
   const Data data = collect(in_a, in_b, options);
   Picture picture;
   picture.text(kLeft, 24, metric, "start", "#111", 16);
-  picture.text(kLeft, 46, "A  " + label_a, "start", kColourA);
-  picture.text((kLeft + kRight) / 2, 46, "B  " + label_b, "start", kColourB);
+  picture.text(kLeft, 46, "A  " + end_of(label_a), "start", kColourA);
+  picture.text((kLeft + kRight) / 2, 46, "B  " + end_of(label_b), "start", kColourB);
 
   const Axis x = span_of(data.a, data.b, &Point::x, kLeft, kRight);
   const Axis y = span_of(data.a, data.b, &Point::y, kMiddle - 10, kTop + 10);

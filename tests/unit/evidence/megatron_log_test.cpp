@@ -141,5 +141,15 @@ TEST_F(MegatronLog, ALogWithoutIterationsIsNoMetricFile) {
   EXPECT_EQ(run.error().code, Errc::invalid_input);
 }
 
+TEST_F(MegatronLog, AnIterationBehindAProgressBarThatNeverEndsItsLineIsRead) {
+  const std::string line = " iteration 1/ 2 | lm loss: 1.0E+01 | number of nan iterations: 0 |\n";
+  const std::string bar(3U << 20U, '=');
+  const auto run = read(bar + line + line.substr(0, 11) + "2" + line.substr(12));
+  EXPECT_EQ(run.series.at("lm loss").values.size(), 2U);
+  EXPECT_THAT(codes(run), ::testing::IsEmpty());
+  const auto hidden = read(line + " iteration 2/ 2 | lm loss: 9.0E+00 | x" + bar + "\n");
+  EXPECT_THAT(codes(hidden), ::testing::Contains("malformed")) << "not dropped unsaid";
+}
+
 }  // namespace
 }  // namespace qualify::evidence

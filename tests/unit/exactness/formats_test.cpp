@@ -1,4 +1,5 @@
 #include <gmock/gmock.h>
+#include <sys/stat.h>
 
 #include <fstream>
 
@@ -219,6 +220,28 @@ TEST(ReadMetrics, AFormatCanBeForcedAndAnUnknownOneIsRefused) {
   const auto unknown = evidence::read_metrics(kData / "h200/a", "parquet");
   ASSERT_FALSE(unknown);
   EXPECT_EQ(unknown.error().code, Errc::usage);
+}
+
+TEST(ReadMetrics, APipeIsRefusedNotWaitedFor) {
+  const test::TempFolder folder;
+  ASSERT_EQ(::mkfifo((folder / "pipe").c_str(), 0600), 0);
+  const auto pipe = evidence::read_metrics(folder / "pipe");
+  ASSERT_FALSE(pipe);
+  EXPECT_THAT(pipe.error().message, HasSubstr("neither a file nor a folder"));
+  EXPECT_FALSE(evidence::read_metrics(folder.path())) << "in a folder it is passed over";
+}
+
+TEST(ReadMetrics, JunkBesideARunIsPassedOver) {
+  const test::TempFolder folder;
+  std::filesystem::copy(kData / "h200/a", folder / "run", std::filesystem::copy_options::recursive);
+  std::ofstream(folder / "settings.json") << "{\"x\": 1}";
+  std::ofstream(folder / "empty");
+  std::ofstream(folder / "noise", std::ios::binary) << std::string("\x00\xFF\x10 iteration", 14);
+  std::filesystem::create_symlink(".", folder / "loop");
+  std::filesystem::create_symlink("/nowhere", folder / "dangling");
+  const auto run = read(folder.path());
+  EXPECT_TRUE(run.faults.empty()) << run.faults.front().message;
+  EXPECT_EQ(compare(run, read(kData / "h200/b")).outcome, Outcome::equal);
 }
 
 }  // namespace
