@@ -17,7 +17,11 @@ Result<Fd> unnamed_file(const std::filesystem::path& folder) {
   if (file.valid()) return file;
   std::string name = (folder / "qualify-XXXXXX").string();
   file = Fd(::mkostemp(name.data(), O_CLOEXEC));
-  if (!file.valid()) return fail_errno(errno, "cannot make a temporary file in", folder.string());
+  if (!file.valid()) {
+    Error error = fail_errno(errno, "cannot make a temporary file in", folder.string()).value();
+    error.hint = "set TMPDIR to a folder that can be written to and has room";
+    return Unexpected(std::move(error));
+  }
   ::unlink(name.c_str());
   return file;
 }

@@ -136,6 +136,11 @@ RunMetrics filed(const std::vector<std::uint32_t>& values, const std::string& fo
   {
     std::ofstream file(folder / "run", std::ios::binary);
     if (format == "csv") file << "step,lm_loss\n";
+    if (format == "golden-values") {
+      file << fmt::format(R"({{"lm loss": {{"start_step": 1, "end_step": {}, "step_interval": 1, )"
+                          R"("value_precision": "full", "values": {{)",
+                          values.size());
+    }
     std::int64_t step = 0;
     for (const auto bits : values) {
       ++step;
@@ -151,6 +156,21 @@ RunMetrics filed(const std::vector<std::uint32_t>& values, const std::string& fo
         file << fmt::format("{{\"iteration\": {}, \"lm loss\": \"0x{:08x}\"}}\n", step, bits);
       } else if (format == "csv") {
         file << fmt::format("{},{:.17g}\n", step, wide);
+      } else if (format == "golden-values") {
+        file << fmt::format("{}\"{}\": {:.17g}", step > 1 ? ", " : "", step, wide);
+      } else if (format == "trace-pr6610") {
+        file << fmt::format(
+            R"({{"schema_version": 1, "event": "event", "iteration": {0}, "microbatch": null, )"
+            R"("name": "lm loss", "occurrence": 0, "phase": "train", "rank": 0, )"
+            R"("sequence": {0}, "fields": {{"value": {1:.17g}}}}})"
+            "\n",
+            step, wide);
+      } else if (format == "trace-fork") {
+        file << fmt::format(
+            R"({{"schema_version": 1, "sequence": {}, "rank": 0, "iteration": {}, )"
+            R"("kind": "tensor", "name": "lm loss", "payload": {{"sha256": "{:08x}"}}}})"
+            "\n",
+            step - 1, step, bits);
       } else {
         file << fmt::format(
             " iteration {}/ 99 | consumed samples: 1 | lm loss: {:.16E} | number of nan "
@@ -159,18 +179,21 @@ RunMetrics filed(const std::vector<std::uint32_t>& values, const std::string& fo
       }
     }
   }
+  if (format == "golden-values") std::ofstream(folder / "run", std::ios::app) << "}}}\n";
   auto run = evidence::read_metrics(folder / "run", format);
   RC_ASSERT(run.has_value());
+  RC_ASSERT(run->faults.empty());
   run->wall_clock_marks.clear();
   return *run;
 }
 
 RC_GTEST_PROP(AnyFormat, ASinglePlantedBitIsFoundWhereItIs, ()) {
   const auto format =
-      *rc::gen::element<std::string>("tensorboard", "json-lines", "csv", "megatron-log");
+      *rc::gen::element<std::string>("tensorboard", "json-lines", "csv", "megatron-log",
+                                     "golden-values", "trace-pr6610", "trace-fork");
   auto values = *rc::gen::container<std::vector<std::uint32_t>>(float_bits());
   RC_PRE(!values.empty());
-  const bool text = format == "csv" || format == "megatron-log";
+  const bool text = format != "tensorboard" && format != "json-lines" && format != "trace-fork";
   // Text has one NaN, whatever its payload: only finite values are planted in it.
   if (text) {
     for (auto& bits : values) {
@@ -184,9 +207,52 @@ RC_GTEST_PROP(AnyFormat, ASinglePlantedBitIsFoundWhereItIs, ()) {
   other[at] ^= 1U << *rc::gen::inRange(0U, text ? 23U : 32U);
   const auto comparison = compare(filed(values, format), filed(other, format));
   RC_ASSERT(comparison.outcome == Outcome::differs);
-  RC_ASSERT(comparison.first_divergence()->metric == "lm loss");
+  RC_ASSERT(comparison.first_divergence()->metric.starts_with("lm loss"));
   RC_ASSERT(comparison.first_divergence()->first->iteration == static_cast<std::int64_t>(at) + 1);
   RC_ASSERT(comparison.first_divergence()->differing == 1U);
+}
+
+RC_GTEST_PROP(AnyFormat, TheSameBitsAreNeverADifference, ()) {
+  const auto format =
+      *rc::gen::element<std::string>("tensorboard", "json-lines", "csv", "megatron-log",
+                                     "golden-values", "trace-pr6610", "trace-fork");
+  auto values = *rc::gen::container<std::vector<std::uint32_t>>(float_bits());
+  const bool text = format == "golden-values" || format == "trace-pr6610";
+  for (auto& bits : values) {
+    if (text && (bits & 0x7F800000U) == 0x7F800000U) bits = 0x3F800001U;  // JSON has no NaN
+  }
+  values.push_back(0x3DCCCCCD);
+  const auto run = filed(values, format);
+  const auto comparison = compare(run, filed(values, format));
+  RC_ASSERT(comparison.outcome != Outcome::differs);
+  RC_ASSERT(comparison.metrics.front().differing == 0U);
+  if (format == "tensorboard" || format == "json-lines") {
+    RC_ASSERT(comparison.outcome == Outcome::equal);
+    RC_ASSERT(comparison.level == Level::e1);
+  }
+}
+
+RC_GTEST_PROP(Checkpoint, ASingleBitOfAnyFileIsFound, ()) {
+  const test::TempFolder folder;
+  auto content = *rc::gen::nonEmpty(rc::gen::container<std::string>(rc::gen::arbitrary<char>()));
+  const auto write = [&](const std::string& side) {
+    const auto root = folder / side / "iter_0000003";
+    std::filesystem::create_directories(root);
+    std::ofstream(root / "metadata.json") << "{}";
+    std::ofstream(root / "__0_0.distcp", std::ios::binary) << content;
+  };
+  write("a");
+  write("b");
+  const auto at = *rc::gen::inRange<std::size_t>(0, content.size());
+  content[at] = static_cast<char>(content[at] ^ (1 << *rc::gen::inRange(0, 8)));
+  write("c");
+  const auto read = [&](const std::string& side) {
+    return *evidence::read_metrics(folder / side / "iter_0000003");
+  };
+  RC_ASSERT(compare(read("a"), read("b")).level == Level::e4);
+  const auto other = compare(read("a"), read("c"));
+  RC_ASSERT(other.outcome == Outcome::differs);
+  RC_ASSERT(other.first_divergence()->metric == "checkpoint/__0_0.distcp");
 }
 
 }  // namespace
