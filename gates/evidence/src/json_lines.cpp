@@ -158,21 +158,19 @@ class JsonLines {
       Member member{key->name, trimmed(value.raw_json_token()), false, false};
       const char first = member.token.empty() ? '\0' : member.token.front();
       if (first == '{' || first == '[') continue;
-      if (first == '"') {
-        member.string = true;
-        if (value.get_string().get(member.token)) return false;
-      }
+      member.string = first == '"';
       if (key->role == Role::iteration && !iteration) {
         iteration = whole(member);
         if (!iteration) source_.fault("bad-step", "the iteration is no integer", place());
       } else if (key->role == Role::time) {
         source_.mark(member.token);
       } else if (key->role == Role::metric_name && member.string) {
-        metric = member.token;
-      } else if (auto scalar = scalar_of(member)) {
+        if (value.get_string().get(metric)) return false;
+      } else if (!member.string || could_be_number(member.token.substr(1))) {
+        if (member.string && value.get_string().get(member.token)) return false;
+        // Made a number of only when the line turns out to be an iteration's.
         if (count == found_.size()) found_.emplace_back();
-        found_[count++] = {static_cast<std::size_t>(key - keys_.data()), member.token,
-                           std::move(*scalar)};
+        found_[count++] = {static_cast<std::size_t>(key - keys_.data()), member};
       }
     }
     if (!iteration) {  // a line about something else: settings, events
@@ -182,11 +180,20 @@ class JsonLines {
     if (last_ && *iteration < *last_) restarted_ = true;
     last_ = iteration;
     for (std::size_t i = 0; i < count; ++i) {
+      const Member& member = found_[i].member;
+      const auto scalar = scalar_of(member);
+      if (!scalar) continue;
       Series& to = series_of(keys_[found_[i].key], metric);
-      if (to.kind == MetricKind::wall_clock) source_.mark(found_[i].token);
-      add(to, *iteration, found_[i].scalar);
+      if (to.kind == MetricKind::wall_clock) source_.mark(member.token);
+      add(to, *iteration, *scalar);
     }
     return true;
+  }
+
+  /// By its first character: a digit, a sign, a point, "nan", "inf".
+  static bool could_be_number(std::string_view text) {
+    return !text.empty() &&
+           std::string_view("0123456789+-.nNiI").find(text.front()) != std::string_view::npos;
   }
 
   enum class Role { number, iteration, time, metric_name };
@@ -387,9 +394,8 @@ class JsonLines {
   ondemand::parser parser_;
   /// Numbers of the line that is being read; the iteration may stand behind them.
   struct Found {
-    std::size_t key;
-    std::string_view token;
-    Scalar scalar;
+    std::size_t key = 0;
+    Member member;
   };
   std::vector<Found> found_;
   std::vector<Key> keys_;

@@ -41,6 +41,15 @@ std::string_view trimmed(std::string_view text) {
   return text;
 }
 
+/// Where the last ": " is: values have no colon, keys may. By hand: values are a few characters,
+/// and std::string_view::rfind compares at each of them.
+std::size_t last_colon(std::string_view part) {
+  for (std::size_t at = part.size(); at-- > 1;) {
+    if (part[at] == ' ' && part[at - 1] == ':') return at - 1;
+  }
+  return std::string_view::npos;
+}
+
 /// "  12" at the front of `text` and past it.
 bool take_integer(std::string_view& text, std::int64_t& value) {
   while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
@@ -141,7 +150,7 @@ class Log {
         break;
       }
       rest.remove_prefix(bar + 1);
-      const auto colon = part.rfind(": ");
+      const auto colon = last_colon(part);
       if (colon == std::string_view::npos) {
         if (complete) break;  // another rank's text with a bar in it
         source_.fault("malformed", "\"" + std::string(part.substr(0, 80)) + "\" is no metric",
@@ -161,7 +170,7 @@ class Log {
       }
       if (key == kLastKey) complete = true;
       loss_seen = loss_seen || key.ends_with("loss");
-      record(key, text, std::move(*number));
+      record(key, text, *number);
     }
     // Forks end their lines otherwise; within one log all lines end alike.
     if (is_cut || (!complete && closed_before_)) cut(*iteration_);
@@ -170,7 +179,7 @@ class Log {
     closed_before_ = closed_before_ || complete;
   }
 
-  void record(std::string_view key, std::string_view text, Scalar number) {
+  void record(std::string_view key, std::string_view text, Scalar& number) {
     Series& to = series_for(key);
     if (to.kind == MetricKind::wall_clock && key.ends_with("(ms)")) {
       source_.mark_bytes(text);
