@@ -153,7 +153,14 @@ Result<FileLock> FileLock::lock(const fs::path& path, int operation) {
     if (errno == EWOULDBLOCK) {
       return fail(Errc::busy, "locked by another process", path.string());
     }
-    return fail_errno(errno, "cannot lock", path.string());
+    const bool unsupported = errno == ENOSYS || errno == EOPNOTSUPP || errno == ENOLCK;
+    auto failure = fail_errno(errno, "cannot lock", path.string());
+    if (unsupported) {
+      failure.value().hint =
+          "this file system has no locks (Lustre: mount it with -o flock); or --state DIR "
+          "elsewhere";
+    }
+    return failure;
   }
 }
 

@@ -92,7 +92,7 @@ Unexpected Faults::fail() {
 
 Fields::Fields(const Node& node, std::string what, Faults& faults)
     : node_(&node), what_(std::move(what)), faults_(&faults) {
-  static const Node kEmpty{Node::Kind::mapping, {}, {}, {}, false, {}, {}};
+  static const Node kEmpty{Node::Kind::mapping, {}, {}, {}, {}, false, {}, {}};
   if (node.kind != Node::Kind::mapping) {
     fault(node.mark, what_ + " must be a mapping, found " + shown(node));
     node_ = &kEmpty;
@@ -225,7 +225,8 @@ std::map<std::string, std::string> Fields::text_map(std::string_view key) {
   const Node* node = of_kind(key, Node::Kind::mapping, "a mapping of names to text");
   std::map<std::string, std::string> values;
   if (node == nullptr) return values;
-  for (const auto& [name, value] : node->members) {
+  for (const Node& value : node->members) {
+    const std::string& name = value.key;
     if (value.kind == Node::Kind::scalar) {
       values.emplace(name, value.scalar);
     } else {
@@ -252,7 +253,8 @@ void Fields::each_named(std::string_view key, const std::string& what,
                         const std::function<void(const std::string&, Fields&)>& read) {
   const Node* node = of_kind(key, Node::Kind::mapping, "a mapping");
   if (node == nullptr) return;
-  for (const auto& [name, value] : node->members) {
+  for (const Node& value : node->members) {
+    const std::string& name = value.key;
     // An entry without content ("deterministic:") is an entry with defaults.
     Node empty;
     empty.kind = Node::Kind::mapping;
@@ -289,7 +291,8 @@ void Fields::schema_version(std::int64_t known) {
 }
 
 void Fields::finish() {
-  for (const auto& [name, node] : node_->members) {
+  for (const Node& node : node_->members) {
+    const std::string& name = node.key;
     if (std::find(known_.begin(), known_.end(), name) != known_.end()) continue;
     const std::string near = nearest(name, known_);
     fault(node.key_mark, "unknown key '" + name + "' in " + what_,

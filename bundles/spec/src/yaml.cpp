@@ -125,7 +125,8 @@ class Builder final : public YAML::EventHandler {
     }
     node.key_mark = top.key->second;
     if (node.kind == Node::Kind::null && node.mark.line == 0) node.mark = node.key_mark;
-    top.node.members.emplace_back(std::move(top.key->first), std::move(node));
+    node.key = std::move(top.key->first);
+    top.node.members.push_back(std::move(node));
     top.key.reset();
   }
 
@@ -138,9 +139,9 @@ std::string place(const std::string& file, Mark mark) {
 
 }  // namespace
 
-const Node* Node::find(std::string_view key) const {
-  for (const auto& [name, node] : members) {
-    if (name == key) return &node;
+const Node* Node::find(std::string_view name) const {
+  for (const Node& member : members) {
+    if (member.key == name) return &member;
   }
   return nullptr;
 }

@@ -145,9 +145,8 @@ Result<std::pair<FileLock, struct timespec>> begin_seal(const BlobStore& store) 
   return std::pair(std::move(*lock), status.st_mtim);
 }
 
-}  // namespace
-
-Result<Bundle> seal(const spec::BundleSpec& spec, BlobStore& store, const SealOptions& options) {
+Result<Bundle> seal_into(const spec::BundleSpec& spec, BlobStore& store,
+                         const SealOptions& options) {
   if (auto faults = credentials_in(spec); !faults.empty()) return all(std::move(faults));
   const auto began = begin_seal(store);
   if (!began) return tl::unexpected(began.error());
@@ -185,6 +184,19 @@ Result<Bundle> seal(const spec::BundleSpec& spec, BlobStore& store, const SealOp
   }
   if (auto done = add_to_index(store, entry); !done) return tl::unexpected(done.error());
   return bundle;
+}
+
+}  // namespace
+
+Result<Bundle> seal(const spec::BundleSpec& spec, BlobStore& store, const SealOptions& options) {
+  auto sealed = seal_into(spec, store, options);
+  if (!sealed && sealed.error().code == Errc::no_space) {
+    // What was read stays for the next try; on a full disk that may be what is in the way.
+    std::string& hint = sealed.error().hint;
+    hint += (hint.empty() ? "" : "; ") +
+            std::string("qualify bundle gc --delete --grace 1s frees what no bundle names");
+  }
+  return sealed;
 }
 
 }  // namespace qualify::store

@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
+#include <random>
+
 #include "qualify/base/files.hpp"
 #include "qualify/spec/placeholders.hpp"
 #include "support/temp_folder.hpp"
@@ -103,6 +106,38 @@ TEST(BundleSpec, AllFaultsComeAtOnce) {
   ASSERT_FALSE(spec);
   EXPECT_EQ(spec.error().code, Errc::invalid_input);
   EXPECT_GE(spec.error().others.size(), 4U) << spec.error().describe();
+}
+
+/// Every damage to a good spec is a fault with a place, or leaves a spec; nothing crashes.
+TEST(BundleSpec, NoDamageToASpecIsMoreThanAFault) {
+  const test::TempFolder folder;
+  const std::string good = kWhole;
+  constexpr char kBytes[] = "{}[]:,#&*!|>'\"%@`-?\n\t 0aZ\xff\x00";
+  std::mt19937_64 random(20261130);
+  int faults = 0;
+  for (int i = 0; i < 1000; ++i) {
+    std::string bad = good;
+    for (std::uint64_t n = 1 + random() % 3; n > 0; --n) {
+      const std::size_t at = random() % bad.size();
+      const char byte = kBytes[random() % (sizeof kBytes - 1)];
+      if (random() % 3 == 0) {
+        bad.erase(at, random() % 40);
+      } else if (random() % 2 == 0) {
+        bad.insert(at, 1 + random() % 3, byte);
+      } else {
+        bad[at] = byte;
+      }
+      if (bad.empty()) bad = "-";
+    }
+    std::ofstream(folder / "bundle.yaml", std::ios::binary) << bad;
+    const auto spec = read_bundle_spec(folder / "bundle.yaml");
+    if (spec) continue;
+    ++faults;
+    EXPECT_EQ(exit_for(spec.error().code), Exit::usage) << bad;
+    EXPECT_TRUE(spec.error().context.starts_with((folder / "bundle.yaml").string()))
+        << spec.error().describe();
+  }
+  EXPECT_GT(faults, 500);
 }
 
 TEST(Placeholders, AreReplacedAndBracesEscaped) {

@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <random>
 #include <set>
 #include <thread>
 
@@ -270,6 +271,61 @@ TEST(Faults, ALinkInThePlaceOfTheBlobsFolderIsNoStore) {
   fs::create_directory_symlink(f.folder / "moved", store.root() / "blobs/sha256");
   EXPECT_EQ(BlobStore::open(store.root()).error().code, Errc::integrity);
   EXPECT_FALSE(verify(store, sealed.digest).empty());
+}
+
+TEST(Faults, AFileSystemWithoutLocksIsSaid) {
+  const Prepared f;
+  const auto ran = test::run_program(std::vector<std::string>{"/usr/bin/strace", "-qq", "-f", "-o",
+                                                              "/dev/null", "-e", "trace=flock",
+                                                              "-e", "inject=flock:error=ENOSYS"} +
+                                     f.sealing());
+  EXPECT_EQ(ran.exit_code, 2);
+  EXPECT_THAT(ran.output, AllOf(HasSubstr("collect.lock"), HasSubstr("-o flock")));
+}
+
+/// Whatever single place of an archive is damaged: nothing else than the sealed bundle gets in.
+TEST(Faults, ADamagedArchiveIsRefusedOrMeansTheSame) {
+  const Fixture f;
+  const auto sealed = f.seal().value();
+  ASSERT_TRUE(export_bundle(f.store(), sealed.digest, f.folder / "b.tar"));
+  const std::string good = read_file(f.folder / "b.tar").value();
+  std::mt19937_64 random(20261130);
+  int refused = 0;
+  for (int i = 0; i < 1500; ++i) {
+    std::string bad = good;
+    const std::size_t at = random() % bad.size();
+    switch (random() % 5) {
+      case 0:
+        bad[at] = static_cast<char>(random());
+        break;
+      case 1:
+        bad.erase(at, random() % 700);
+        break;
+      case 2:
+        bad.insert(at, std::string(1 + random() % 700, static_cast<char>(random())));
+        break;
+      case 3:  // a whole block moved
+        bad.insert(at / 512 * 512, bad.substr(random() % bad.size() / 512 * 512, 512));
+        break;
+      default:
+        bad.resize(at);
+    }
+    f.write("bad.tar", bad);
+    auto other = f.store("other");
+    const auto imported = import_bundles(other, f.folder / "bad.tar");
+    if (!imported) {
+      ++refused;
+      EXPECT_TRUE(list(other)->empty()) << i;
+      const Exit code = exit_for(imported.error().code);
+      EXPECT_TRUE(code == Exit::usage || code == Exit::integrity) << imported.error().describe();
+      continue;
+    }
+    ASSERT_EQ(imported->size(), 1U);
+    EXPECT_EQ(imported->at(0), sealed.digest) << i;
+    EXPECT_TRUE(verify(other, sealed.digest).empty()) << i;
+    fs::remove_all(f.folder / "other");
+  }
+  EXPECT_GT(refused, 1000);
 }
 
 /// Sealing, importing and collecting at once, as separate programs.

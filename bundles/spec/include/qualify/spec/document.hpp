@@ -26,17 +26,17 @@ struct Mark {
 
 struct Node {
   enum class Kind { null, scalar, sequence, mapping };
-  using Member = std::pair<std::string, Node>;
 
   Kind kind = Kind::null;
   Mark mark;
-  Mark key_mark;        ///< of the key, when the node is a mapping's member
+  std::string key;      ///< when the node is a mapping's member
+  Mark key_mark;        ///< of the key
   std::string scalar;   ///< text as written, unquoted
   bool quoted = false;  ///< '…' or "…" or block text: always a string, never a number
   std::vector<Node> items;
-  std::vector<Member> members;  ///< in file order
+  std::vector<Node> members;  ///< in file order
 
-  [[nodiscard]] const Node* find(std::string_view key) const;
+  [[nodiscard]] const Node* find(std::string_view name) const;
 };
 
 /// `file` only names the source in errors. Errors: invalid_input with file:line:column.
