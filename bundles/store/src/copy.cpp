@@ -11,6 +11,7 @@
 #include <condition_variable>
 #include <memory>
 #include <mutex>
+#include <system_error>
 #include <thread>
 
 namespace qualify::store {
@@ -123,7 +124,12 @@ Result<HashedFile> hash_stream(int from, const std::filesystem::path& name, cons
   std::uint64_t size = 0;
   Result<std::size_t> count = 0;
   {
-    const std::jthread hasher([&] { ring.hash_all(hash); });
+    std::jthread hasher;
+    try {
+      hasher = std::jthread([&] { ring.hash_all(hash); });
+    } catch (const std::system_error&) {  // no more threads for this user
+      return hash_small(from, kPiece, name, sink);
+    }
     for (;;) {
       count = fill(ring, from, name, sink);
       if (!count || *count == 0) break;

@@ -38,6 +38,12 @@ Time modified(const struct stat& status) {
               std::chrono::microseconds(status.st_mtim.tv_nsec / 1000));
 }
 
+/// What write_file_atomic left when it was killed.
+bool is_abandoned(const std::string& name) {
+  return name.starts_with(".index.json.") || name.starts_with(".oci-layout.") ||
+         name.starts_with("." + std::string(kSealCache) + ".");
+}
+
 }  // namespace
 
 Result<Garbage> collect_garbage(BlobStore& store, const CollectOptions& options,
@@ -66,15 +72,23 @@ Result<Garbage> collect_garbage(BlobStore& store, const CollectOptions& options,
   Garbage garbage;
   const Time limit = clock.now() - options.grace;
   const fs::path folder = store.root() / "blobs" / "sha256";
+  const auto add = [&](const fs::path& file) {
+    struct stat status {};
+    if (::lstat(file.c_str(), &status) != 0 || modified(status) > limit) return;
+    garbage.files.push_back(file);
+    garbage.bytes += static_cast<std::uint64_t>(status.st_size);
+  };
   std::error_code error;
   for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
-    const auto digest = Digest::parse(it->path().filename().string());
-    if (digest && reached->contains(*digest)) continue;
-    if (!digest && !it->path().filename().string().starts_with(kTemporaryPrefix)) continue;
-    struct stat status {};
-    if (::lstat(it->path().c_str(), &status) != 0 || modified(status) > limit) continue;
-    garbage.files.push_back(it->path());
-    garbage.bytes += static_cast<std::uint64_t>(status.st_size);
+    const std::string name = it->path().filename().string();
+    const auto digest = Digest::parse(name);
+    if (digest ? !reached->contains(*digest) : name.starts_with(kTemporaryPrefix)) {
+      add(it->path());
+    }
+  }
+  for (fs::directory_iterator it(store.root(), error), end; !error && it != end;
+       it.increment(error)) {
+    if (is_abandoned(it->path().filename().string())) add(it->path());
   }
   if (error) return fail_errno(error.value(), "cannot read folder", folder.string());
   std::sort(garbage.files.begin(), garbage.files.end());

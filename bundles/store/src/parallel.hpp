@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -27,7 +28,11 @@ void for_each_index(std::size_t count, unsigned jobs, const Work& work) {
     for (std::size_t i = next++; i < count; i = next++) work(i);
   };
   std::vector<std::jthread> threads;
-  for (unsigned i = 1; i < std::min<std::size_t>(jobs, count); ++i) threads.emplace_back(run);
+  try {
+    for (unsigned i = 1; i < std::min<std::size_t>(jobs, count); ++i) threads.emplace_back(run);
+  } catch (const std::system_error&) {
+    // No more threads for this user: fewer do the same.
+  }
   run();
 }
 

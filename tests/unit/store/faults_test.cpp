@@ -283,6 +283,18 @@ TEST(Faults, AFileSystemWithoutLocksIsSaid) {
   EXPECT_THAT(ran.output, AllOf(HasSubstr("collect.lock"), HasSubstr("-o flock")));
 }
 
+TEST(Faults, WithoutThreadsItOnlyTakesLonger) {
+  const Prepared f;
+  const auto ran =
+      test::run_program(std::vector<std::string>{
+                            "/usr/bin/strace", "-qq", "-f", "-o", (f.folder / "log").string(), "-e",
+                            "trace=clone,clone3", "-e", "inject=clone,clone3:error=EAGAIN"} +
+                        f.sealing());
+  EXPECT_EQ(ran.exit_code, 0) << ran.output;
+  EXPECT_THAT(read_file(f.folder / "log").value(), HasSubstr("(INJECTED)"));
+  EXPECT_EQ(ran.output, f.seal("other")->digest.str() + "\n");
+}
+
 /// Whatever single place of an archive is damaged: nothing else than the sealed bundle gets in.
 TEST(Faults, ADamagedArchiveIsRefusedOrMeansTheSame) {
   const Fixture f;

@@ -35,6 +35,21 @@ TEST(Garbage, OnlyWhatNothingNamesGoes) {
   EXPECT_TRUE(verify(store, sealed.digest).empty());
 }
 
+TEST(Garbage, WhatAKilledWriteLeftBesideTheIndexGoesToo) {
+  const Fixture f;
+  const auto sealed = f.seal().value();
+  auto store = f.store();
+  for (const char* name : {".index.json.a1B2c3", ".seal-cache.a1B2c3", ".keep"}) {
+    f.write(std::string("store/") + name, "half");
+  }
+  ASSERT_TRUE(collect_garbage(store, {.remove = true}, later()));
+  EXPECT_FALSE(fs::exists(f.folder / "store/.index.json.a1B2c3"));
+  EXPECT_FALSE(fs::exists(f.folder / "store/.seal-cache.a1B2c3"));
+  EXPECT_TRUE(fs::exists(f.folder / "store/.keep"));  // not ours
+  EXPECT_TRUE(fs::exists(f.folder / "store/seal-cache"));
+  EXPECT_TRUE(verify(store, sealed.digest).empty());
+}
+
 TEST(Garbage, NothingYoungerThanTheGraceGoes) {
   const Fixture f;
   auto store = f.store();
