@@ -102,7 +102,7 @@ TEST_P(Conformance, ARunningJobIsInItsReservationOnItsNodes) {
   EXPECT_EQ(std::count_if(all.begin(), all.end(),
                           [&](const Job& one) { return one.nonce == request.nonce; }),
             1);
-  EXPECT_TRUE(scheduler().cancel(job.id));
+  EXPECT_TRUE(scheduler().cancel(job.id, request.nonce));
   wait(request.nonce, is_over);
 }
 
@@ -124,11 +124,33 @@ TEST_P(Conformance, CancelEndsAJobAndMayBeRepeated) {
   const auto submitted = scheduler().submit(request);
   ASSERT_TRUE(submitted);
   wait(request.nonce, is_running);
-  EXPECT_TRUE(scheduler().cancel(submitted->job_id));
-  EXPECT_TRUE(scheduler().cancel(submitted->job_id));
+  EXPECT_TRUE(scheduler().cancel(submitted->job_id, request.nonce));
+  EXPECT_TRUE(scheduler().cancel(submitted->job_id, request.nonce));
   EXPECT_EQ(wait(request.nonce, is_over).state, JobState::cancelled);
-  EXPECT_TRUE(scheduler().cancel(submitted->job_id));
-  EXPECT_TRUE(scheduler().cancel("999999")) << "an unknown job is ok";
+  EXPECT_TRUE(scheduler().cancel(submitted->job_id, request.nonce));
+  EXPECT_TRUE(scheduler().cancel("999999", request.nonce)) << "an unknown job is ok";
+}
+
+TEST_P(Conformance, CancelSparesAJobOfAnotherNonce) {
+  const JobRequest request = backend().request(60s, 0);
+  const auto submitted = scheduler().submit(request);
+  ASSERT_TRUE(submitted);
+  wait(request.nonce, is_running);
+  EXPECT_TRUE(scheduler().cancel(submitted->job_id, request.nonce + "x"));
+  backend().pass();
+  EXPECT_EQ(wait(request.nonce, [](const Job&) { return true; }).state, JobState::running);
+  EXPECT_TRUE(scheduler().cancel(submitted->job_id, request.nonce));
+  wait(request.nonce, is_over);
+}
+
+TEST_P(Conformance, SaysWhetherItWouldAcceptWithoutStartingAnything) {
+  JobRequest request = backend().request(10ms, 0);
+  EXPECT_TRUE(scheduler().would_accept(request));
+  EXPECT_THAT(scheduler().find(request.nonce).value(), IsEmpty());
+  request.reservation = "nosuch";
+  const auto answer = scheduler().would_accept(request);
+  ASSERT_FALSE(answer);
+  EXPECT_EQ(answer.error().code, Errc::refused);
 }
 
 TEST_P(Conformance, TheTimeLimitEndsAJob) {

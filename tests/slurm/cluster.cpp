@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
+#include <nlohmann/json.hpp>
 #include <thread>
 
 #include "qualify/base/files.hpp"
@@ -55,7 +56,8 @@ Printed run_program(const std::vector<std::string>& argv) {
 
 void ClusterTest::SetUp() {
   ASSERT_TRUE(fs::exists(kConfiguration)) << "CTest brings the cluster up: ctest -L slurm";
-  ::setenv("SLURM_CONF", kConfiguration.c_str(), 1);  // libslurm has no other way to be told
+  // libslurm has no other way to be told. A test may have set its own already.
+  ::setenv("SLURM_CONF", kConfiguration.c_str(), own_configuration_ ? 0 : 1);
   auto loaded = scheduler::load_module(SLURM_MODULE);
   ASSERT_TRUE(loaded) << loaded.error().describe();
   scheduler_ = std::move(*loaded);
@@ -110,14 +112,78 @@ std::string ClusterTest::must(const std::vector<std::string>& argv) {
 
 std::string ClusterTest::reserve(const std::string& nodes, const std::string& more,
                                  const std::string& start, int minutes) {
-  const std::string name = "sat-" + std::to_string(++next_);
+  const std::string name = unique_name();
   std::vector<std::string> argv = {"scontrol",           "create",
                                    "reservation",        "reservationname=" + name,
                                    "starttime=" + start, "duration=" + std::to_string(minutes),
                                    "users=root",         "nodes=" + nodes};
   if (!more.empty()) argv.push_back(more);
   must(argv);
+  const scheduler::Reservation made = ClusterTest::reservation(name);
+  note_grant(made);
   return name;
+}
+
+std::string ClusterTest::reserve_for_seconds(int seconds) {
+  const std::string name = unique_name();
+  must({"scontrol", "create", "reservation", "reservationname=" + name, "starttime=now",
+        "endtime=now+" + std::to_string(seconds), "users=root", "nodes=gpu[0001-0004]"});
+  note_grant(ClusterTest::reservation(name));
+  return name;
+}
+
+std::string ClusterTest::unique_name() {
+  return "sat-" + std::to_string(::getpid()) + "-" + std::to_string(++next_);
+}
+
+void ClusterTest::note_grant(const scheduler::Reservation& reservation) {
+  std::ofstream(kFolder + "/grants.jsonl", std::ios::app) << to_json(reservation).dump() << '\n';
+}
+
+void ClusterTest::wait_for(const std::function<bool()>& done, int seconds) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(seconds);
+  while (!done()) {
+    ASSERT_LT(std::chrono::steady_clock::now(), end) << "not within " << seconds << " s";
+    std::this_thread::sleep_for(50ms);
+  }
+}
+
+std::map<std::string, std::string> ClusterTest::cluster_environment() {
+  return environment();
+}
+
+namespace {
+
+std::string setting(const std::string& key) {
+  std::ifstream file(kConfiguration);
+  for (std::string line; std::getline(file, line);) {
+    if (line.starts_with(key + "=")) return line.substr(key.size() + 1);
+  }
+  return "";
+}
+
+}  // namespace
+
+std::filesystem::path ClusterTest::cluster_folder() {
+  return kFolder;
+}
+
+std::uint16_t ClusterTest::controller_port() {
+  return static_cast<std::uint16_t>(std::stoi(setting("SlurmctldPort")));
+}
+
+std::string ClusterTest::configuration_with_port(std::uint16_t port) {
+  std::string text = read_file(kConfiguration).value_or("");
+  const std::string line = "SlurmctldPort=" + setting("SlurmctldPort") + "\n";
+  text.replace(text.find(line), line.size(), "SlurmctldPort=" + std::to_string(port) + "\n");
+  // libslurm looks for the other files beside it.
+  for (const char* beside : {"gres.conf", "cgroup.conf", "plugstack.conf"}) {
+    fs::create_symlink(kFolder + "/" + beside, folder_ / beside);
+  }
+  own_configuration_ = true;
+  const fs::path file = folder_ / "slurm.conf";
+  EXPECT_TRUE(write_file_atomic(file, text));
+  return file;
 }
 
 scheduler::Reservation ClusterTest::reservation(const std::string& name) {
@@ -189,6 +255,9 @@ scheduler::Job ClusterTest::wait_until_over(const std::string& nonce, int second
 
 void ClusterTest::start_daemon(const std::string& name) {
   cluster("start", name);
+}
+void ClusterTest::stop_daemon(const std::string& name) {
+  cluster("stop", name);
 }
 void ClusterTest::kill_daemon(const std::string& name) {
   cluster("kill", name);

@@ -20,7 +20,7 @@ static const char* const kNames[kOptions] = {"IMAGE", "MOUNTS", "WORKDIR", "ENV"
 static int keep(int option, const char* argument, int remote) {
   (void)remote;
   free(given[option]);
-  given[option] = strdup(argument == NULL ? "yes" : argument);
+  given[option] = strdup(argument == NULL || *argument == '\0' ? "yes" : argument);
   return given[option] == NULL ? -1 : 0;
 }
 

@@ -72,7 +72,8 @@ void print_logs(Session& session, const run::State& state, const run::Outcome& o
 }  // namespace
 
 Result<Exit> conduct(Session& session, run::State& state, const policy::Gate& gate,
-                     const Digest& bundle, const std::string& reservation, bool json) {
+                     const Digest& bundle, const std::string& reservation, bool json,
+                     const run::Limits& limits) {
   const auto signer = ledger::load_key(state.paths.signing_key());
   if (!signer) return tl::unexpected(signer.error());
   const auto scheduler = open_scheduler(session, reservation);
@@ -89,7 +90,8 @@ Result<Exit> conduct(Session& session, run::State& state, const policy::Gate& ga
                            if (session.err_is_terminal) show_event(session, event);
                          },
                          session.executable.string(),
-                         session.environment};
+                         session.environment,
+                         limits};
   const auto outcome = run::qualify_gate(state, {gate, bundle, *grant}, ports);
   if (!outcome) return tl::unexpected(outcome.error());
   if (json) {

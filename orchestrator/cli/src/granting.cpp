@@ -60,9 +60,11 @@ Result<scheduler::Reservation> find_reservation(scheduler::Scheduler& scheduler,
 }
 
 Result<ledger::Record> record_grant(Session& session, run::State& state, const std::string& gate,
-                                    const std::string& scheduler_kind,
+                                    scheduler::Scheduler& scheduler,
                                     const scheduler::Reservation& reservation) {
-  if (const auto faults = scheduler::unfit_for_grant(reservation); !faults.empty()) {
+  const auto nodes = scheduler.nodes();
+  if (!nodes) return tl::unexpected(nodes.error());
+  if (const auto faults = scheduler::unfit_for_grant(reservation, *nodes); !faults.empty()) {
     Error error{Errc::refused,
                 faults.front().message,
                 "reservation '" + reservation.name + "'",
@@ -75,7 +77,7 @@ Result<ledger::Record> record_grant(Session& session, run::State& state, const s
   }
   const auto signer = ledger::load_key(state.paths.signing_key());
   if (!signer) return tl::unexpected(signer.error());
-  const scheduler::Grant grant{gate, scheduler_kind, reservation, session.user,
+  const scheduler::Grant grant{gate, scheduler.kind(), reservation, session.user,
                                session.clock.now()};
   ledger::Ledger ledger(state.database);
   return ledger.append(**signer, ledger::RecordKind::grant, gate, Digest(), grant.granted_at,
@@ -153,7 +155,7 @@ Result<scheduler::Grant> grant_for_run(Session& session, run::State& state,
     const bool current =
         *grant && fingerprint((*grant)->reservation) == scheduler::fingerprint(*machine);
     if (!current) {
-      const auto record = record_grant(session, state, gate, scheduler.kind(), *machine);
+      const auto record = record_grant(session, state, gate, scheduler, *machine);
       if (!record) return tl::unexpected(record.error());
       grant = current_grant(state, gate, name);
       if (!grant) return tl::unexpected(grant.error());

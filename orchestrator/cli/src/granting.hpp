@@ -17,7 +17,7 @@ namespace qualify::cli {
 /// Signs and logs a grant. Errors: refused when the reservation's shape cannot keep the promise.
 [[nodiscard]] Result<ledger::Record> record_grant(Session& session, run::State& state,
                                                   const std::string& gate,
-                                                  const std::string& scheduler_kind,
+                                                  scheduler::Scheduler& scheduler,
                                                   const scheduler::Reservation& reservation);
 
 /// The latest grant of this reservation to this gate that is not revoked; its signature is checked.

@@ -10,6 +10,7 @@
 #include "qualify/run/evidence.hpp"
 #include "qualify/run/job_plan.hpp"
 #include "qualify/run/watch.hpp"
+#include "qualify/scheduler/pace.hpp"
 
 namespace qualify::run {
 
@@ -18,19 +19,14 @@ namespace {
 using scheduler::Job;
 using scheduler::JobState;
 
-/// Polling starts fast, for runs of seconds, and slows down while nothing changes.
-constexpr Duration kFirstPoll = std::chrono::milliseconds(50);
+/// Between two looks for what may pass by itself, or for a job that may exist.
 constexpr Duration kSlowestPoll = std::chrono::seconds(2);
 
-/// How long a job is looked for, counted while the controller answers, after a submit without an
-/// answer. Slurm's own message timeout is 10 s unless configured longer.
-constexpr Duration kLookForLost = std::chrono::seconds(30);
+/// The controller's clock has whole seconds: so often is its start of a reservation looked for.
+constexpr Duration kNearStart = std::chrono::milliseconds(200);
 
 /// How often, at most, a live job's reservation is looked at while the job itself does not change.
 constexpr Duration kReservationPoll = std::chrono::seconds(10);
-
-/// How long a scheduler that does not answer is waited for, before the run is left to `resume`.
-constexpr Duration kPatience = std::chrono::minutes(30);
 
 constexpr const char* kGoOn = "go on with the same 'qualify run' command";
 
@@ -73,7 +69,7 @@ class RunDriver {
           return fail(Errc::interrupted, "stopped before run '" + run_.run.id + "'; no job is live",
                       name_, kGoOn);
         }
-        if (auto allowed = preflight(); !allowed) return allowed;
+        if (auto allowed = preflight_patiently(); !allowed) return allowed;
         if (auto made = intend(); !made) return made;
       }
       if (run_.attempts.back().job_id.empty()) {
@@ -98,7 +94,26 @@ class RunDriver {
     return last.failure_class == FailureClass::infrastructure && failures < kMaxAttempts;
   }
 
+  /// What may pass by itself is waited for: before a first start as long as was asked for, between
+  /// the runs of a plan because it is no reason to give the reservation up.
+  Result<void> preflight_patiently() {
+    const bool under_way = !run_.attempts.empty() || plan_.runs.front().id != run_.run.id;
+    const Limits& limits = context_.ports.limits;
+    const Duration patience = under_way ? limits.settle : limits.start_wait;
+    for (Duration waited{}, pause{};; waited += pause) {
+      auto allowed = preflight();
+      if (allowed || !faults_may_pass_ || waited >= patience ||
+          context_.ports.stop() != Stop::none) {
+        return allowed;
+      }
+      pause = std::clamp(until_start_, kNearStart, kSlowestPoll);
+      context_.ports.clock.sleep_for(pause);
+    }
+  }
+
   Result<void> preflight() {
+    faults_may_pass_ = false;
+    until_start_ = kSlowestPoll;
     scheduler::Scheduler& scheduler = context_.ports.scheduler;
     scheduler::Snapshot snapshot;
     const auto take = [](auto& target, auto&& result) -> Result<void> {
@@ -111,18 +126,43 @@ class RunDriver {
     if (auto taken = take(snapshot.nodes, scheduler.nodes()); !taken) return taken;
     if (auto taken = take(snapshot.jobs, scheduler.jobs()); !taken) return taken;
 
+    if (const Time start = context_.request.grant.reservation.start; start > snapshot.now) {
+      until_start_ = start - snapshot.now;
+    }
     std::vector<std::string> own;
     for (const Attempt& attempt : run_.attempts) own.push_back(attempt.nonce);
-    const auto faults = scheduler::preflight(context_.request.grant, needed_, snapshot, own);
+    auto faults = scheduler::preflight(context_.request.grant, needed_, snapshot, own);
+    // Who may use a reservation is the scheduler's to say, and it says so once it is active.
+    if (faults.empty()) {
+      Attempt asked;
+      asked.nonce = "preflight";
+      const auto accepted = scheduler.would_accept(job_request(asked));
+      if (!accepted && accepted.error().code != Errc::refused) return accepted;
+      if (!accepted) faults.push_back({"access", accepted.error().message, false});
+    }
     Json list = Json::array();
     for (const scheduler::Fault& fault : faults) {
       list.push_back(
           {{"code", fault.code}, {"message", fault.message}, {"may_pass", fault.may_pass}});
     }
-    if (auto noted = record(event::kPreflight, 0, {{"faults", std::move(list)}}); !noted) {
-      return noted;
+    // Recorded once, however often it is found: of a start in the future only the time left
+    // differs.
+    Json known = list;
+    for (Json& fault : known) {
+      if (fault.at("code") == "not-started") fault.erase("message");
     }
-    if (faults.empty()) return {};
+    if (known != last_faults_) {
+      last_faults_ = std::move(known);
+      if (auto noted = record(event::kPreflight, 0, {{"faults", std::move(list)}}); !noted) {
+        return noted;
+      }
+    }
+    if (faults.empty()) {
+      last_faults_ = nullptr;
+      return {};
+    }
+    faults_may_pass_ = std::all_of(faults.begin(), faults.end(),
+                                   [](const scheduler::Fault& fault) { return fault.may_pass; });
     Error error{Errc::refused,
                 faults.front().message,
                 "reservation '" + plan_.reservation + "'",
@@ -170,13 +210,8 @@ class RunDriver {
     return write_file_atomic(folder / kJobPlanFile, to_json(job).dump(1), 0444);
   }
 
-  /// One attempt is one job: what was intended before this process began, or was not answered, is
-  /// looked for and adopted; it is never submitted a second time.
-  Result<void> ensure_submitted() {
-    Attempt& attempt = run_.attempts.back();
-    if (attempt.number != intended_here_) return adopt_or_withdraw(Duration::zero());
+  scheduler::JobRequest job_request(const Attempt& attempt) const {
     const fs::path folder = attempt_folder(context_, name_, run_.run.id, attempt.number);
-    if (auto written = write_job_plan(attempt, folder); !written) return written;
     scheduler::JobRequest request;
     request.nonce = attempt.nonce;
     request.name = "qualify:" + plan_.gate + ":" + run_.run.id;
@@ -191,6 +226,17 @@ class RunDriver {
     request.partition = context_.request.grant.reservation.partition;
     request.time_limit = plan_.run_limit;
     request.deadline = context_.request.grant.reservation.end;
+    return request;
+  }
+
+  /// One attempt is one job: what was intended before this process began, or was not answered, is
+  /// looked for and adopted; it is never submitted a second time.
+  Result<void> ensure_submitted() {
+    Attempt& attempt = run_.attempts.back();
+    if (attempt.number != intended_here_) return adopt_or_withdraw(Duration::zero());
+    const fs::path folder = attempt_folder(context_, name_, run_.run.id, attempt.number);
+    if (auto written = write_job_plan(attempt, folder); !written) return written;
+    const scheduler::JobRequest request = job_request(attempt);
     const auto submission = context_.ports.scheduler.submit(request);
     if (submission) return submitted(submission->job_id, submission->warnings);
     if (submission.error().code == Errc::refused) {
@@ -207,7 +253,7 @@ class RunDriver {
           !noted) {
         return noted;
       }
-      return adopt_or_withdraw(kLookForLost);
+      return adopt_or_withdraw(context_.ports.limits.look_for_lost);
     }
     return tl::unexpected(submission.error());
   }
@@ -224,7 +270,8 @@ class RunDriver {
         return fail(Errc::integrity, "two jobs carry the nonce of one attempt", attempt.nonce);
       }
       if (found && found->size() == 1) return submitted(found->front().id, {});
-      if (!found && (found.error().code != Errc::unavailable || silent >= kPatience)) {
+      if (!found &&
+          (found.error().code != Errc::unavailable || silent >= context_.ports.limits.silence)) {
         return tl::unexpected(found.error());
       }
       if (found && looked >= patience) break;
@@ -255,21 +302,33 @@ class RunDriver {
   /// Watches the live job to its end.
   Result<void> follow() {
     Attempt& attempt = run_.attempts.back();
-    Duration pause = kFirstPoll;
+    scheduler::Pace pace;
+    std::string last;  ///< the job as it was seen last
     Duration silent{};
     bool cancelling = false;
     for (;;) {
       const Stop stop = context_.ports.stop();
       if (stop == Stop::detach) return interrupted(name_, false);
       if (stop == Stop::cancel && !cancelling) {
-        if (auto done = context_.ports.scheduler.cancel(attempt.job_id); !done) return done;
+        if (auto done = context_.ports.scheduler.cancel(attempt.job_id, attempt.nonce); !done) {
+          return done;
+        }
         cancelling = true;
       }
+      const Duration pause = pace.pause();
+      const Time asked = context_.ports.clock.now();
       const auto job = look(attempt);
+      if (job) {
+        std::string now = to_json(*job).dump();
+        pace.answered(now != last, context_.ports.clock.now() - asked);
+        last = std::move(now);
+      } else {
+        pace.failed();
+      }
       if (!job) {
         // A failed query says nothing about the job: wait, touch nothing.
         silent += pause;
-        if (job.error().code != Errc::unavailable || silent > kPatience) {
+        if (job.error().code != Errc::unavailable || silent > context_.ports.limits.silence) {
           return tl::unexpected(job.error());
         }
       } else {
@@ -277,7 +336,8 @@ class RunDriver {
         if (!cancelling) {
           if (auto held = hold_to_grant(*job, pause); !held) return held;
         } else if (!is_terminal(job->state)) {
-          (void)context_.ports.scheduler.cancel(job->id);  // again: the first may have been lost
+          // Again: the first may have been lost.
+          (void)context_.ports.scheduler.cancel(job->id, job->nonce);
         }
         if (job->state == JobState::running && !attempt.running_seen) {
           attempt.running_seen = true;
@@ -299,8 +359,7 @@ class RunDriver {
           return {};
         }
       }
-      context_.ports.clock.sleep_for(pause);
-      pause = std::min(pause * 5 / 4, kSlowestPoll);
+      context_.ports.clock.sleep_for(pace.pause());
     }
   }
 
@@ -317,7 +376,8 @@ class RunDriver {
       if (!reservations || !now) return {};  // says nothing about the job: asked again soon
       last_seen_ = seen;
       since_check_ = Duration::zero();
-      const auto why = breach(context_.request.grant, job, *now, *reservations);
+      const auto why = breach(context_.request.grant, job, *now, *reservations,
+                              context_.ports.limits.pending_patience);
       if (!why) return {};
       breached_ = *why;
       if (auto noted = record(event::kBreach, run_.attempts.back().number,
@@ -326,7 +386,8 @@ class RunDriver {
         return noted;
       }
     }
-    if (auto done = scheduler.cancel(job.id); !done && done.error().code != Errc::unavailable) {
+    if (auto done = scheduler.cancel(job.id, job.nonce);
+        !done && done.error().code != Errc::unavailable) {
       return done;
     }
     return {};
@@ -386,6 +447,9 @@ class RunDriver {
   scheduler::Requirement needed_;  ///< this run and all that follow it in its stage must still fit
   int intended_here_ = 0;          ///< the attempt that this process began, which has no job yet
   std::string breached_;           ///< why the live job is being cancelled; empty while all is well
+  Duration until_start_{};         ///< of the reservation, by the controller's clock
+  bool faults_may_pass_ = false;   ///< of the last preflight: all of them
+  Json last_faults_;               ///< as recorded last; null = none
   std::string last_seen_;  ///< the live job as it was when its reservation was last looked at
   Duration since_check_{};
 };

@@ -88,7 +88,14 @@ class AttemptJob {
   bool stage(const char* name, Stage&& run) {
     const Result<void> done = run();
     if (done) return true;
-    if (!sentinel_.failure.empty()) return false;
+    if (!sentinel_.failure.empty()) {
+      // Tasks that fail because a node died look like a failed workload: it is the node's doing.
+      if (silent_) {
+        sentinel_.stage = name;
+        sentinel_.failure += "; " + done.error().describe();
+      }
+      return false;
+    }
     sentinel_.stage = name;
     sentinel_.failure = done.error().describe();
     if (std::string_view(name) != "train") {
@@ -174,6 +181,7 @@ class AttemptJob {
     const auto ran = run_on_nodes(NodeStep::collect, plan_, context_, clock_);
     if (!ran) return tl::unexpected(ran.error());
     const NodeRecords records = join_nodes(plan_, nodes_, true);
+    silent_ = records.silent;
     for (const Json& file : records.files) {
       const auto digest = Digest::parse(file.at("digest").get<std::string>());
       if (!digest) return tl::unexpected(digest.error());
@@ -219,6 +227,7 @@ class AttemptJob {
   Clock& clock_;
   Sentinel sentinel_;
   std::vector<std::string> nodes_;
+  bool silent_ = false;  ///< some node did not collect
 };
 
 }  // namespace

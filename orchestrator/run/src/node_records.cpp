@@ -79,6 +79,7 @@ NodeRecords join_nodes(const JobPlan& plan, const std::vector<std::string>& expe
   std::vector<std::string> names = names_found(plan);
   for (const std::string& name : expected) {
     if (!std::binary_search(names.begin(), names.end(), name)) {
+      joined.silent = true;
       joined.faults.push_back("node " + name + ": it left no record");
     }
   }
@@ -97,6 +98,7 @@ NodeRecords join_nodes(const JobPlan& plan, const std::vector<std::string>& expe
     if (collected) {
       auto collect = read_record(plan, name, kCollectEnding);
       if (!collect) {
+        joined.silent = true;
         faults.push_back("it did not collect: " + collect.error().describe());
       } else {
         for (const Json& file : collect->at("files")) joined.files.push_back(file);

@@ -49,7 +49,7 @@ std::optional<std::string> out_of_place(const Grant& grant, const Job& job) {
 }  // namespace
 
 std::optional<std::string> breach(const Grant& grant, const Job& job, Time now,
-                                  const std::vector<Reservation>& reservations) {
+                                  const std::vector<Reservation>& reservations, Duration patience) {
   if (!is_live(job.state)) return std::nullopt;
   const std::string& name = grant.reservation.name;
   if (job.held_by_reservation_end) {
@@ -75,8 +75,8 @@ std::optional<std::string> breach(const Grant& grant, const Job& job, Time now,
     return "reservation " + name + " is not what was granted any more";
   }
   const Time ready = std::max(job.submit_time.value_or(now), grant.reservation.start);
-  if (waiting && now - ready > kPendingPatience) {
-    return "the job did not start within " + format_duration(kPendingPatience) +
+  if (waiting && now - ready > patience) {
+    return "the job did not start within " + format_duration(patience) +
            (job.reason.empty() ? "" : ": " + job.reason);
   }
   return std::nullopt;

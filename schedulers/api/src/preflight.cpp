@@ -44,6 +44,26 @@ bool asks_for(const Job& job, const std::string& reservation) {
   return ("," + job.reservation + ",").find("," + reservation + ",") != std::string::npos;
 }
 
+/// "3,072".
+std::string grouped(std::uint64_t number) {
+  std::string digits = std::to_string(number);
+  for (std::size_t at = digits.size(); at > 3; at -= 3) digits.insert(at - 3, ",");
+  return digits;
+}
+
+/// What keeps a node from being used, as a person says it; Slurm's own words where none is known.
+std::string in_words(const std::string& state) {
+  const auto has = [&](const char* word) {
+    return ("+" + state + "+").find(std::string("+") + word + "+") != std::string::npos;
+  };
+  if (has("NOT_RESPONDING")) return has("DOWN") ? "down and not responding" : "not responding";
+  if (has("DOWN")) return "down";
+  if (has("DRAIN")) return has("IDLE") ? "drained" : "draining";
+  if (has("MAINTENANCE")) return "in maintenance";
+  if (has("FAIL")) return "failing";
+  return state;
+}
+
 std::string clock_text(Time time) {
   return format_time(time).substr(0, 19) + "Z";
 }
@@ -85,7 +105,8 @@ class Preflight {
       add("fingerprint-changed",
           "the reservation is not what was granted: " + changes(grant_.reservation, reservation));
     }
-    for (Fault& fault : unfit_for_grant(reservation)) faults_.push_back(std::move(fault));
+    for (Fault& fault : unfit_for_grant(reservation, snapshot_.nodes))
+      faults_.push_back(std::move(fault));
     check_time(reservation);
     check_nodes(reservation);
     check_foreign_jobs(reservation);
@@ -126,7 +147,7 @@ class Preflight {
         continue;
       }
       if (!node->usable) {
-        std::string message = "node " + name + " is " + node->state;
+        std::string message = "node " + name + " is " + in_words(node->state);
         if (!node->reason.empty()) message += ": '" + node->reason + "'";
         if (node->reason_time) message += " since " + clock_text(*node->reason_time);
         unusable_.push_back({"node-unusable", std::move(message), true});
@@ -147,9 +168,8 @@ class Preflight {
       for (Fault& fault : unusable_) faults_.push_back(std::move(fault));
       const std::string counted =
           requirement_.gpus_per_node > 0
-              ? std::to_string(gpus) + " of " + std::to_string(needed) + " GPUs usable"
-              : std::to_string(usable) + " of " + std::to_string(requirement_.nodes) +
-                    " nodes usable";
+              ? grouped(gpus) + " of " + grouped(needed) + " GPUs usable"
+              : grouped(usable) + " of " + grouped(requirement_.nodes) + " nodes usable";
       add("too-few-nodes", counted, true);
     }
     for (const std::string& pinned : requirement_.pinned_nodes) {
@@ -215,10 +235,29 @@ class Preflight {
   std::vector<Fault> faults_;
 };
 
+/// Cores of the reservation's nodes; 0 when some node's are not known.
+std::uint64_t cores_of(const Reservation& reservation, const std::vector<Node>& nodes) {
+  std::uint64_t cores = 0;
+  for (const std::string& name : reservation.nodes) {
+    const auto node = std::find_if(nodes.begin(), nodes.end(),
+                                   [&](const Node& candidate) { return candidate.name == name; });
+    if (node == nodes.end() || node->cores == 0) return 0;
+    cores += node->cores;
+  }
+  return cores;
+}
+
 }  // namespace
 
-std::vector<Fault> unfit_for_grant(const Reservation& reservation) {
+std::vector<Fault> unfit_for_grant(const Reservation& reservation, const std::vector<Node>& nodes) {
   std::vector<Fault> faults;
+  if (const std::uint64_t cores = cores_of(reservation, nodes);
+      reservation.core_count > 0 && reservation.core_count < cores) {
+    faults.push_back({"partial-nodes",
+                      "it holds " + grouped(reservation.core_count) + " of the " + grouped(cores) +
+                          " cores of its nodes, not whole nodes",
+                      false});
+  }
   for (const ForbiddenFlag& flag : kForbidden) {
     if (has_flag(reservation, flag.name)) {
       faults.push_back({"flag", std::string("flag ") + flag.name + ": " + flag.why, false});

@@ -272,10 +272,21 @@ Result<std::vector<Job>> Fake::find(const std::string& nonce) {
   return found;
 }
 
-Result<void> Fake::cancel(const std::string& job_id) {
+Result<void> Fake::would_accept(const JobRequest& request) {
+  if (auto reached = state_->reach(); !reached) return reached;
+  const auto& all = state_->script.reservations;
+  const bool known = std::any_of(all.begin(), all.end(), [&](const Reservation& reservation) {
+    return reservation.name == request.reservation;
+  });
+  if (known) return {};
+  return fail(Errc::refused, "no reservation '" + request.reservation + "'");
+}
+
+Result<void> Fake::cancel(const std::string& job_id, const std::string& nonce) {
   if (auto reached = state_->reach(); !reached) return reached;
   for (Entry& entry : state_->entries) {
-    if (entry.job.id != job_id || is_terminal(entry.job.state)) continue;
+    if (entry.job.id != job_id || entry.job.nonce != nonce || is_terminal(entry.job.state))
+      continue;
     State::finish(entry, JobState::cancelled, state_->clock.now(), "");
     state_->tell(entry, entry.end_told);
   }

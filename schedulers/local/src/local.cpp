@@ -127,9 +127,14 @@ class Local final : public Scheduler {
     return found;
   }
 
-  Result<void> cancel(const std::string& job_id) override {
+  Result<void> would_accept(const JobRequest& request) override {
+    if (request.reservation == "local") return {};
+    return fail(Errc::refused, "no reservation '" + request.reservation + "' on this machine");
+  }
+
+  Result<void> cancel(const std::string& job_id, const std::string& nonce) override {
     const fs::path folder = options_.folder / job_id;
-    if (!usable_name(job_id) || !fs::exists(folder)) return {};
+    if (job_id != nonce || !usable_name(job_id) || !fs::exists(folder)) return {};
     if (auto written = write_file_atomic(folder / "cancel", ""); !written) return written;
     const auto started = local::read_started(folder);
     if (!started) return tl::unexpected(started.error());

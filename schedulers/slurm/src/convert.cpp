@@ -234,6 +234,7 @@ Node to_node(const node_info_t& record) {
   node.reason = text(record.reason);
   if (!node.reason.empty()) node.reason_time = time_if(record.reason_time);
   node.cpus = record.cpus;
+  node.cores = std::uint32_t{record.boards} * record.sockets * record.cores;
   node.gpus = count_gpus(record.gres);
   return node;
 }

@@ -101,6 +101,10 @@ class Slurm final : public Scheduler {
     return known_jobs_;
   }
 
+  Result<void> would_accept(const JobRequest& request) override {
+    return slurm::would_accept(request);
+  }
+
   Result<Submission> submit(const JobRequest& request) override { return slurm::submit(request); }
 
   Result<std::vector<Job>> find(const std::string& nonce) override {
@@ -112,7 +116,7 @@ class Slurm final : public Scheduler {
     return found;
   }
 
-  Result<void> cancel(const std::string& job_id) override {
+  Result<void> cancel(const std::string& job_id, const std::string& nonce) override {
     std::uint32_t number = 0;
     const auto [end, parsed] =
         std::from_chars(job_id.data(), job_id.data() + job_id.size(), number);
@@ -123,10 +127,8 @@ class Slurm final : public Scheduler {
     const auto job = std::find_if(known_jobs_.begin(), known_jobs_.end(),
                                   [&](const Job& candidate) { return candidate.id == job_id; });
     if (job == known_jobs_.end() || is_terminal(job->state)) return {};
-    // Numbers are used again: this one may by now be somebody else's.
-    if (job->nonce.empty()) {
-      return fail(Errc::refused, "job " + job_id + " was not submitted by qualify");
-    }
+    // Numbers are used again: this one is somebody else's by now, and ours has gone.
+    if (nonce.empty() || job->nonce != nonce) return {};
     errno = 0;
     if (kill_job(number, SIGKILL) == 0) return {};
     const int error_number = errno;

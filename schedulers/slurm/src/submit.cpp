@@ -4,6 +4,8 @@
 #include <fmt/ranges.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <memory>
 
@@ -12,6 +14,16 @@
 namespace qualify::scheduler::slurm {
 
 namespace {
+
+/// Options that a login shell, or a job around it, set for srun and sbatch would act inside the
+/// job. Where the configuration lies is the one thing that it must know.
+bool is_of_ours(const std::string& name) {
+  static constexpr std::array kForeign = {"SLURM_",  "SLURMD_", "SBATCH_", "SRUN_",
+                                          "SALLOC_", "PMI_",    "PMIX_"};
+  return name == "SLURM_CONF" ||
+         std::none_of(kForeign.begin(), kForeign.end(),
+                      [&](const char* prefix) { return name.starts_with(prefix); });
+}
 
 /// job_desc_msg_t wants pointers to characters that it will not change: the strings live here.
 class Description {
@@ -27,7 +39,10 @@ class Description {
         nodes_(fmt::format("{}", fmt::join(request.pinned_nodes, ","))),
         gpus_(gpus_per_node(request.gpus_per_node)),
         script_(kBatchScript) {
-    std::map<std::string, std::string> environment = request.environment;
+    std::map<std::string, std::string> environment;
+    for (const auto& [name, value] : request.environment) {
+      if (is_of_ours(name)) environment[name] = value;
+    }
     environment["QUALIFY_EXECUTABLE"] = request.executable;
     environment["QUALIFY_JOB_PLAN"] = request.plan_file;
     for (const auto& [key, value] : environment) variables_.push_back(key + "=" + value);
@@ -117,6 +132,18 @@ Unexpected failure(int error_number, const std::string& what) {
     return fail(Errc::refused, reason);
   }
   return fail(Errc::unavailable, reason, {}, "see 'scontrol ping'");
+}
+
+Result<void> would_accept(const JobRequest& request) {
+  if (auto fit = check(request); !fit) return fit;
+  Description description(request);
+  will_run_response_msg_t* raw = nullptr;
+  errno = 0;
+  const int rc = slurm_job_will_run2(&description.message(), &raw);
+  const int error_number = errno;
+  free_answer(raw);
+  if (rc != 0) return failure(error_number, "the controller would not take the job");
+  return {};
 }
 
 Result<Submission> submit(const JobRequest& request) {

@@ -12,6 +12,10 @@ extern const char* const kBatchScript;
 /// refused (the controller said no: there is no job); unavailable (there may be one).
 [[nodiscard]] Result<Submission> submit(const JobRequest& request);
 
+/// Asks the controller whether it would take this request, without submitting it (each question
+/// uses up a job number). Errors: as submit().
+[[nodiscard]] Result<void> would_accept(const JobRequest& request);
+
 /// What libslurm's error number means for somebody who asked for something: refused, or unavailable
 /// when the controller's answer is not known. `what`: "cannot submit".
 [[nodiscard]] Unexpected failure(int error_number, const std::string& what);

@@ -2,7 +2,15 @@
 
 #include <fmt/format.h>
 
+// Weak: a library that does not export it costs a few bytes an answer, not the module.
+extern "C" __attribute__((weak)) void slurm_free_will_run_response_msg(
+    will_run_response_msg_t* answer);
+
 namespace qualify::scheduler::slurm {
+
+void free_answer(will_run_response_msg_t* answer) {
+  if (&slurm_free_will_run_response_msg != nullptr) slurm_free_will_run_response_msg(answer);
+}
 
 std::string gpus_per_node(std::uint32_t count) {
 #if SLURM_VERSION_NUMBER >= SLURM_VERSION_NUM(23, 11, 0)

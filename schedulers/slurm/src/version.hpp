@@ -45,6 +45,10 @@ void initialise();
 /// Errors: unsupported when the library that was loaded is of another release than the headers.
 [[nodiscard]] Result<void> check_library();
 
+/// For the answer of slurm_job_will_run2(). Its documentation names the function that frees it; no
+/// header of 22.05 declares that.
+void free_answer(will_run_response_msg_t* answer);
+
 [[nodiscard]] int kill_job(std::uint32_t job, std::uint16_t signal);
 
 }  // namespace qualify::scheduler::slurm

@@ -143,7 +143,9 @@ class LastingCluster final : public scheduler::Scheduler {
       if (call.kind == World::Call::Kind::submit) {
         (void)fake_.submit(request_from(call.argument));
       } else {
-        (void)fake_.cancel(call.argument);
+        const std::string words = call.argument;
+        const std::size_t space = words.find(' ');
+        (void)fake_.cancel(words.substr(0, space), words.substr(space + 1));
       }
     }
   }
@@ -173,10 +175,13 @@ class LastingCluster final : public scheduler::Scheduler {
       return fake_.submit(request);
     });
   }
-  Result<void> cancel(const std::string& job_id) override {
+  Result<void> would_accept(const scheduler::JobRequest& request) override {
+    return ask([&] { return fake_.would_accept(request); });
+  }
+  Result<void> cancel(const std::string& job_id, const std::string& nonce) override {
     return ask([&] {
-      world_.record(World::Call::Kind::cancel, clock_.now(), job_id);
-      return fake_.cancel(job_id);
+      world_.record(World::Call::Kind::cancel, clock_.now(), job_id + " " + nonce);
+      return fake_.cancel(job_id, nonce);
     });
   }
 

@@ -111,7 +111,7 @@ TEST_F(FakeCluster, AnswersNothingDuringAnOutage) {
   clock.advance(90s);
   EXPECT_EQ(fake.jobs().error().code, Errc::unavailable);
   EXPECT_EQ(fake.submit(request("b")).error().code, Errc::unavailable);
-  EXPECT_EQ(fake.cancel("1").error().code, Errc::unavailable);
+  EXPECT_EQ(fake.cancel("1", "a").error().code, Errc::unavailable);
   clock.advance(60s);
   EXPECT_EQ(one(fake, "a").state, JobState::completed);
   EXPECT_THAT(fake.find("b").value(), IsEmpty());

@@ -87,7 +87,7 @@ TEST_F(Preflight, ADrainedNodeIsNamedWithReasonAndTime) {
   node.reason_time = values::kStart;
   const auto all = faults();
   ASSERT_THAT(all, SizeIs(2));
-  EXPECT_EQ(all[0].message, "node gpu0003 is IDLE+DRAIN: 'bad NVLink' since 2026-01-01T00:00:00Z");
+  EXPECT_EQ(all[0].message, "node gpu0003 is drained: 'bad NVLink' since 2026-01-01T00:00:00Z");
   EXPECT_EQ(all[1].message, "24 of 32 GPUs usable");
   EXPECT_TRUE(all[0].may_pass && all[1].may_pass);
 }
@@ -168,14 +168,14 @@ TEST_F(Preflight, NoFaultHidesAnother) {
 }
 
 TEST(UnfitForGrant, EveryShapeThatCannotKeepThePromiseIsRefused) {
-  EXPECT_THAT(unfit_for_grant(values::reservation()), IsEmpty());
+  EXPECT_THAT(unfit_for_grant(values::reservation(), {}), IsEmpty());
   for (const char* flag :
        {"REPLACE", "REPLACE_DOWN", "FLEX", "NO_HOLD_JOBS_AFTER_END", "MAGNETIC", "PURGE_COMP",
         "TIME_FLOAT", "HOURLY", "DAILY", "WEEKLY", "WEEKDAY", "WEEKEND", "SKIP", "ANY_NODES",
         "FIRST_CORES", "PARTIAL_CORES", "BIT_41"}) {
     Reservation bad = values::reservation();
     bad.flags.emplace_back(flag);
-    const auto faults = unfit_for_grant(bad);
+    const auto faults = unfit_for_grant(bad, {});
     ASSERT_THAT(faults, SizeIs(1)) << flag;
     EXPECT_EQ(faults[0].code, "flag");
     EXPECT_THAT(faults[0].message, HasSubstr(flag));
@@ -186,22 +186,22 @@ TEST(UnfitForGrant, HarmlessFlagsAreNot) {
   for (const char* flag : {"IGNORE_JOBS", "OVERLAP", "PART_NODES"}) {
     Reservation fine = values::reservation();
     fine.flags.emplace_back(flag);
-    EXPECT_THAT(unfit_for_grant(fine), IsEmpty()) << flag;
+    EXPECT_THAT(unfit_for_grant(fine, {}), IsEmpty()) << flag;
   }
 }
 
 TEST(UnfitForGrant, NodesMustBePinnedThereAndNamed) {
   Reservation loose = values::reservation();
   loose.flags.clear();
-  EXPECT_THAT(unfit_for_grant(loose), ElementsAre(Field(&Fault::code, "not-pinned")));
+  EXPECT_THAT(unfit_for_grant(loose, {}), ElementsAre(Field(&Fault::code, "not-pinned")));
   loose.flags = {"STATIC"};
-  EXPECT_THAT(unfit_for_grant(loose), IsEmpty());
+  EXPECT_THAT(unfit_for_grant(loose, {}), IsEmpty());
   Reservation empty = values::reservation();
   empty.nodes.clear();
-  EXPECT_THAT(unfit_for_grant(empty), ElementsAre(Field(&Fault::code, "no-nodes")));
+  EXPECT_THAT(unfit_for_grant(empty, {}), ElementsAre(Field(&Fault::code, "no-nodes")));
   Reservation list = values::reservation();
   list.name = "a,b";
-  EXPECT_THAT(unfit_for_grant(list), ElementsAre(Field(&Fault::code, "name")));
+  EXPECT_THAT(unfit_for_grant(list, {}), ElementsAre(Field(&Fault::code, "name")));
 }
 
 }  // namespace

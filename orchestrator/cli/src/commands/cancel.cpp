@@ -42,7 +42,8 @@ Result<std::size_t> cancel_jobs(Session& session, const run::QualificationState&
       for (const scheduler::Job& job : *found) {
         if (is_terminal(job.state)) continue;
         live = true;
-        if (auto done = (*scheduler)->cancel(job.id); !done) return tl::unexpected(done.error());
+        if (auto done = (*scheduler)->cancel(job.id, job.nonce); !done)
+          return tl::unexpected(done.error());
       }
       jobs += live && !counted ? 1 : 0;
       counted = counted || live;

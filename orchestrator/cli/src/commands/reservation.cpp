@@ -59,7 +59,7 @@ Result<Exit> run_grant(Session& session, const Options& options) {
   if (!scheduler) return tl::unexpected(scheduler.error());
   const auto reservation = find_reservation(**scheduler, options.name);
   if (!reservation) return tl::unexpected(reservation.error());
-  const auto record = record_grant(session, *state, gate->name, (*scheduler)->kind(), *reservation);
+  const auto record = record_grant(session, *state, gate->name, **scheduler, *reservation);
   if (!record) return tl::unexpected(record.error());
   if (options.json) {
     session.print_json({{"grant", record->id},
@@ -89,15 +89,53 @@ Result<scheduler::Snapshot> take_snapshot(scheduler::Scheduler& scheduler) {
   return snapshot;
 }
 
+/// The bundle that is named, or the one sealed last.
+Result<store::Bundle> bundle_for_check(const run::State& state, const std::string& name) {
+  if (!name.empty()) {
+    const auto digest = store::resolve(state.bundles, name);
+    if (!digest) return tl::unexpected(digest.error());
+    return store::load(state.bundles, *digest);
+  }
+  auto bundles = store::list(state.bundles);
+  if (!bundles) return tl::unexpected(bundles.error());
+  if (bundles->empty()) {
+    return fail(Errc::not_found,
+                "no bundle is sealed, so that nothing says how many nodes it needs", {},
+                "qualify bundle seal bundle.yaml");
+  }
+  return std::move(bundles->back());
+}
+
+/// Who may use a reservation is the scheduler's to say, which it does once it is active.
+Result<std::optional<scheduler::Fault>> check_access(scheduler::Scheduler& scheduler,
+                                                     const Session& session, const plan::Plan& plan,
+                                                     const scheduler::Grant& grant) {
+  scheduler::JobRequest request;
+  request.nonce = "check";
+  request.name = "qualify:" + plan.gate + ":check";
+  request.executable = session.executable.string();
+  request.folder = std::filesystem::absolute(session.folder).string();
+  request.plan_file = request.folder + "/job-plan.json";
+  request.nodes = plan.topology.nodes;
+  request.tasks_per_node = plan.tasks_per_node;
+  request.gpus_per_node = plan.topology.gpus_per_node;
+  request.reservation = plan.reservation;
+  request.partition = grant.reservation.partition;
+  request.time_limit = plan.run_limit;
+  request.deadline = grant.reservation.end;
+  const auto accepted = scheduler.would_accept(request);
+  if (accepted) return std::optional<scheduler::Fault>();
+  if (accepted.error().code != Errc::refused) return tl::unexpected(accepted.error());
+  return scheduler::Fault{"access", accepted.error().message, false};
+}
+
 /// The whole preflight of `run`, with everything that stands against a start. Starts nothing.
 Result<Exit> run_check(Session& session, const Options& options) {
   const auto gate = find_gate(session, options.file, options.gate);
   if (!gate) return tl::unexpected(gate.error());
   auto state = run::open_state_read_only(session.state_folder());
   if (!state) return tl::unexpected(state.error());
-  const auto digest = store::resolve(state->bundles, options.bundle);
-  if (!digest) return tl::unexpected(digest.error());
-  const auto bundle = store::load(state->bundles, *digest);
+  const auto bundle = bundle_for_check(*state, options.bundle);
   if (!bundle) return tl::unexpected(bundle.error());
   const auto scheduler = open_scheduler(session, options.name);
   if (!scheduler) return tl::unexpected(scheduler.error());
@@ -119,9 +157,13 @@ Result<Exit> run_check(Session& session, const Options& options) {
   const auto plan = plan::expand(*gate, *bundle, grant);
   if (!plan) return tl::unexpected(plan.error());
   const auto needed = plan::requirement(*plan, 0, plan::stages(*gate, *plan).front());
-  for (scheduler::Fault& fault : scheduler::preflight(grant, needed, *snapshot, {})) {
-    faults.push_back(std::move(fault));
+  auto against = scheduler::preflight(grant, needed, *snapshot, {});
+  if (against.empty()) {
+    auto denied = check_access(**scheduler, session, *plan, grant);
+    if (!denied) return tl::unexpected(denied.error());
+    if (*denied) against.push_back(std::move(**denied));
   }
+  std::move(against.begin(), against.end(), std::back_inserter(faults));
   if (options.json) {
     Json list = Json::array();
     for (const scheduler::Fault& fault : faults) {
@@ -130,6 +172,7 @@ Result<Exit> run_check(Session& session, const Options& options) {
     }
     session.print_json({{"reservation", options.name},
                         {"gate", gate->name},
+                        {"bundle", bundle->digest.str()},
                         {"controller_time", format_time(snapshot->now)},
                         {"faults", std::move(list)}});
   } else if (faults.empty()) {
@@ -195,9 +238,10 @@ void add_reservation(CLI::App& app, Session& session) {
         group->add_subcommand("check", "Say everything that stands against a start; start nothing");
     command->add_option("NAME", options->name, "Reservation")->required();
     command->add_option("--gate", options->gate, "Gate")->type_name("GATE")->required();
-    command->add_option("-b,--bundle", options->bundle, "Digest, its beginning, or name")
-        ->type_name("BUNDLE")
-        ->required();
+    command
+        ->add_option("-b,--bundle", options->bundle,
+                     "Digest, its beginning, or name (default: the one sealed last)")
+        ->type_name("BUNDLE");
     command->add_option("-f,--file", options->file, "File of gates (qualification.yaml)")
         ->type_name("FILE");
     command->add_flag("--json", options->json, "Print one JSON record");

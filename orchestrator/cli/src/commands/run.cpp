@@ -10,14 +10,20 @@ namespace qualify::cli {
 
 namespace {
 
-Result<Exit> run_gate(Session& session, const GateOptions& options) {
+Result<Exit> run_gate(Session& session, const GateOptions& options, const std::string& wait) {
+  run::Limits limits;
+  if (!wait.empty()) {
+    const auto duration = parse_duration(wait);
+    if (!duration) return tl::unexpected(duration.error());
+    limits.start_wait = *duration;
+  }
   const auto gate = find_gate(session, options.file, options.gate);
   if (!gate) return tl::unexpected(gate.error());
   auto state = run::open_state(session.state_folder());
   if (!state) return tl::unexpected(state.error());
   const auto digest = store::resolve(state->bundles, options.bundle);
   if (!digest) return tl::unexpected(digest.error());
-  return conduct(session, *state, *gate, *digest, options.reservation, options.json);
+  return conduct(session, *state, *gate, *digest, options.reservation, options.json, limits);
 }
 
 }  // namespace
@@ -27,10 +33,16 @@ void add_run(CLI::App& app, Session& session) {
   CLI::App* command =
       app.add_subcommand("run", "Run a gate to its verdict, or go on with an unfinished one");
   add_gate_options(*command, *options);
+  auto wait = std::make_shared<std::string>();
+  command
+      ->add_option("--wait", *wait,
+                   "Wait so long for what may pass (the reservation's start, a node): 90s, 4h")
+      ->type_name("DURATION");
   command->footer(
       "Ctrl-C cancels the live job; SIGTERM and SIGHUP leave it running.\n"
       "The same command goes on from there.");
-  command->callback([&session, options] { session.finish(run_gate(session, *options)); });
+  command->callback(
+      [&session, options, wait] { session.finish(run_gate(session, *options, *wait)); });
 }
 
 }  // namespace qualify::cli

@@ -40,6 +40,7 @@ inline constexpr const char* kCollectList = "collect-list.json";
 /// Joins what the nodes wrote. Errors: integrity (a node wrote nothing, or something damaged).
 struct NodeRecords {
   std::vector<std::string> names;   ///< sorted
+  bool silent = false;              ///< some node left no record of a step that was asked for
   std::vector<std::string> faults;  ///< "node gpu0003: …", of both steps and from comparing them
   std::vector<Json> lines;          ///< for nodes.jsonl, in the order of names
   std::vector<Json> files;          ///< path, size, digest of every collected file

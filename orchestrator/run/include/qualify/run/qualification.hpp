@@ -8,6 +8,7 @@
 #include "qualify/ledger/ledger.hpp"
 #include "qualify/run/progress.hpp"
 #include "qualify/run/state.hpp"
+#include "qualify/run/watch.hpp"
 #include "qualify/scheduler/scheduler.hpp"
 
 namespace qualify::run {
@@ -19,6 +20,22 @@ enum class Stop {
   detach,  ///< SIGTERM, SIGHUP: leave the live job alone; `run` or `resume` re-attaches
 };
 
+/// How long things may take before the engine acts.
+struct Limits {
+  /// A job that waits inside its active reservation.
+  Duration pending_patience = kPendingPatience;
+  /// A job that may or may not exist is looked for, counted while the controller answers. Slurm's
+  /// own message timeout is 10 s unless configured longer.
+  Duration look_for_lost = std::chrono::seconds(30);
+  /// The same for a first start: a reservation in the future, a node that is being repaired.
+  Duration start_wait{};
+  /// What stands against a further run of a plan that is under way, and may pass by itself (nodes
+  /// that a restarted controller has not heard of yet), is waited for.
+  Duration settle = std::chrono::minutes(2);
+  /// A scheduler that does not answer is waited for, before the run is left to `resume`.
+  Duration silence = std::chrono::minutes(30);
+};
+
 /// Everything that a qualification touches beside its state folder.
 struct Ports {
   scheduler::Scheduler& scheduler;
@@ -28,6 +45,7 @@ struct Ports {
   std::function<void(const journal::Event&)> on_event;  ///< every journal event, for progress
   std::string executable;                               ///< absolute path of this qualify
   std::map<std::string, std::string> environment;       ///< handed to jobs (filtered there)
+  Limits limits{};
 };
 
 struct Request {

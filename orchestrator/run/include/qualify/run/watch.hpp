@@ -20,7 +20,7 @@ inline constexpr Duration kPendingPatience = std::chrono::minutes(10);
 /// requeued.
 [[nodiscard]] std::optional<std::string> breach(
     const scheduler::Grant& grant, const scheduler::Job& job, Time now,
-    const std::vector<scheduler::Reservation>& reservations);
+    const std::vector<scheduler::Reservation>& reservations, Duration patience = kPendingPatience);
 
 /// What the scheduler's last word says against the grant, apart from how the work ended: it ran
 /// outside, was restarted, or was cut off by the reservation's end (which Slurm calls a timeout).

@@ -50,7 +50,9 @@ struct Snapshot {
                                            const std::vector<std::string>& own_nonces);
 
 /// Why a reservation of this shape can never keep the promise and is not granted; empty = can be.
-/// Pure. Source: docs/formats/reservations.md, the table of flags and shapes.
-[[nodiscard]] std::vector<Fault> unfit_for_grant(const Reservation& reservation);
+/// `nodes`: those of the cluster, by which whole nodes are told from parts of them. Pure. Source:
+/// docs/operations.md, the table of flags and shapes.
+[[nodiscard]] std::vector<Fault> unfit_for_grant(const Reservation& reservation,
+                                                 const std::vector<Node>& nodes);
 
 }  // namespace qualify::scheduler

@@ -30,17 +30,23 @@ class Scheduler {
   /// All jobs that the scheduler still knows, foreign ones too. One bulk request.
   [[nodiscard]] virtual Result<std::vector<Job>> jobs() = 0;
 
+  /// Whether the scheduler would take this request now, by its own rules of access. Starts nothing;
+  /// says nothing about when the job would run. Errors: refused (the scheduler's reason),
+  /// unavailable.
+  [[nodiscard]] virtual Result<void> would_accept(const JobRequest& request) = 0;
   /// Starts one job. `unavailable` means that it may or may not exist: look with find() before any
   /// other step. `refused` means that no job exists.
   [[nodiscard]] virtual Result<Submission> submit(const JobRequest& request) = 0;
   /// Every job that carries this nonce, live or still remembered.
   [[nodiscard]] virtual Result<std::vector<Job>> find(const std::string& nonce) = 0;
-  /// Idempotent: a job that has ended or is unknown is ok.
-  [[nodiscard]] virtual Result<void> cancel(const std::string& job_id) = 0;
+  /// Ends the job of this id, if it carries this nonce: ids are used again, and by now this one may
+  /// be somebody else's. Idempotent: a job that has ended, is unknown or is another's is ok.
+  [[nodiscard]] virtual Result<void> cancel(const std::string& job_id,
+                                            const std::string& nonce) = 0;
 };
 
 /// Interface version of run-time modules; a module built for another one is not loaded.
-inline constexpr int kModuleInterface = 1;
+inline constexpr int kModuleInterface = 2;
 
 /// Every module exports these with C linkage:
 ///   int qualify_scheduler_interface();              returns its kModuleInterface

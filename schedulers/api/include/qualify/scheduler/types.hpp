@@ -45,7 +45,8 @@ struct Node {
   std::string reason;   ///< why not usable, as the operator or controller gave it; may be empty
   std::optional<Time> reason_time;
   std::uint32_t cpus = 0;
-  std::uint32_t gpus = 0;  ///< from the node's GRES
+  std::uint32_t cores = 0;  ///< 0 = not known
+  std::uint32_t gpus = 0;   ///< from the node's GRES
 };
 
 enum class JobState {

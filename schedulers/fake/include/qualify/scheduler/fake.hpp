@@ -65,9 +65,10 @@ class Fake final : public Scheduler {
   Result<std::vector<Reservation>> reservations() override;
   Result<std::vector<Node>> nodes() override;
   Result<std::vector<Job>> jobs() override;
+  Result<void> would_accept(const JobRequest& request) override;
   Result<Submission> submit(const JobRequest& request) override;
   Result<std::vector<Job>> find(const std::string& nonce) override;
-  Result<void> cancel(const std::string& job_id) override;
+  Result<void> cancel(const std::string& job_id, const std::string& nonce) override;
 
   /// The operator's doings, between calls: change, delete or add what the controller holds.
   FakeScript& script();
