@@ -127,6 +127,8 @@ TEST_F(CompareFiles, WhatIsNeitherPathNorRunSaysWhatASideMayBe) {
   EXPECT_THAT(nothing.err, HasSubstr("repeat-1/a"));
   EXPECT_EQ(run({"compare", kData + "/h200/a"}).exit, 2);
   EXPECT_EQ(run({"compare", "--from-iteration", "0", "x", "y"}).exit, 2);
+  const std::string a = kData + "/h200/a";
+  EXPECT_EQ(run({"compare", "--from-iteration", "9", "--to-iteration", "8", a, a}).exit, 2);
 }
 
 TEST_F(CompareFiles, APlotIsWrittenAsSvg) {

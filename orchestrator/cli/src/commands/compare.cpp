@@ -170,7 +170,11 @@ bool same_source(const Session& session, const Options& options, const Subject& 
                                      ignored);
 }
 
-Result<void> check_sides(const Options& options) {
+Result<void> check_usage(const Options& options) {
+  if (options.to > 0 && options.from > options.to) {
+    return fail(Errc::usage, "the first iteration to compare lies behind the last", {},
+                "such as --from-iteration 51 --to-iteration 100");
+  }
   if (options.baseline.empty() == options.b.empty()) {
     return fail(Errc::usage,
                 options.b.empty() ? "one side is missing" : "three sides: A, B and a baseline", {},
@@ -180,7 +184,7 @@ Result<void> check_sides(const Options& options) {
 }
 
 Result<Exit> run_compare(Session& session, const Options& options) {
-  if (auto good = check_sides(options); !good) return tl::unexpected(good.error());
+  if (auto good = check_usage(options); !good) return tl::unexpected(good.error());
   // A baseline is what the other side is held against: it is A.
   const bool stored = !options.baseline.empty();
   const auto a = stored ? read_baseline_subject(session, options.baseline)
@@ -233,10 +237,10 @@ void add_compare(CLI::App& app, Session& session) {
       ->type_name("FORMAT");
   command->add_option("--from-iteration", options->from, "First iteration to compare")
       ->type_name("N")
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::PositiveNumber.description(""));
   command->add_option("--to-iteration", options->to, "Last iteration to compare")
       ->type_name("N")
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::PositiveNumber.description(""));
   CLI::Option* plot =
       command
           ->add_option("--plot", options->plot,
