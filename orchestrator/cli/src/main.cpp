@@ -74,6 +74,10 @@ int main(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     const int code = app.exit(error);
     return code == 0 ? 0 : static_cast<int>(Exit::usage);
+  } catch (const std::exception& error) {
+    // No memory, or a disk that does not give back what was written to it: nobody could go on.
+    std::cerr << "qualify: " << error.what() << '\n';
+    return static_cast<int>(Exit::unavailable);
   }
   return static_cast<int>(session.exit);
 }
