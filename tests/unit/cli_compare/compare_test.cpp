@@ -179,7 +179,8 @@ class CompareRuns : public ::testing::Test {
   fs::path state_folder() const { return folder / ".qualify"; }
 
   void leave(const scheduler::JobRequest& job_request, const scheduler::Job& job) {
-    if (job.state != scheduler::JobState::completed) return;
+    const bool failed = job.state == scheduler::JobState::failed;
+    if (job.state != scheduler::JobState::completed && !failed) return;
     const auto plan = run::read_job_plan(job_request.plan_file).value();
     ASSERT_TRUE(make_folders(plan.folder / "output"));
     std::ofstream(plan.folder / "output" / "metrics.jsonl")
@@ -189,6 +190,7 @@ class CompareRuns : public ::testing::Test {
     sentinel.nonce = plan.nonce;
     sentinel.bundle = plan.bundle;
     sentinel.nodes = job.nodes;
+    if (failed) sentinel.failure = "exit code 3";
     sentinel.host = "node-of-" + plan.run;
     sentinel.argv = {"/bin/true", "--save", (plan.folder / "output").string()};
     if (plan.arm == "other") sentinel.argv.emplace_back("--fast");
@@ -214,7 +216,9 @@ class CompareRuns : public ::testing::Test {
     node.name = "n1";
     node.usable = true;
     script.nodes = {node};
-    script.jobs = {scheduler::FakeJob{}};
+    scheduler::FakeJob job_end;
+    job_end.end = end;
+    script.jobs = {job_end};
     scheduler::Fake cluster(
         std::move(script), clock,
         [this](const auto& job_request, const auto& job) { leave(job_request, job); });
@@ -238,6 +242,7 @@ class CompareRuns : public ::testing::Test {
   test::FakeClock clock;
   run::Request request;
   std::string loss = "0x41293069";
+  scheduler::JobState end = scheduler::JobState::completed;
   std::map<std::string, std::string> odd_variable;
 };
 
@@ -302,6 +307,17 @@ TEST_F(CompareRuns, ADifferenceOfValuesStaysDefinitiveWhateverTheEnvironment) {
   odd_variable = {{"NCCL_PROTO", "LL"}};
   (void)qualify();
   EXPECT_EQ(run({"compare", "repeat-1/b", "repeat-2/b"}).exit, 1);
+}
+
+TEST_F(CompareRuns, RunsThatBrokeOffAreNotEqualWhateverTheyLeft) {
+  end = scheduler::JobState::failed;
+  (void)qualify();
+  const auto result = run({"compare", "repeat/a", "repeat/b"});
+  EXPECT_EQ(result.exit, 3) << result.out << result.err;
+  EXPECT_THAT(result.out, HasSubstr("A did not complete"));
+  loss = "0x4129306A";
+  (void)qualify();
+  EXPECT_EQ(run({"compare", "repeat-1/a", "repeat-2/a"}).exit, 1) << "a difference is definitive";
 }
 
 TEST_F(CompareRuns, UnknownRunsAreNamedWithThoseThereAre) {

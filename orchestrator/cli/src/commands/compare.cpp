@@ -170,6 +170,16 @@ bool same_source(const Session& session, const Options& options, const Subject& 
                                      ignored);
 }
 
+/// What a run left before it broke off may be equal, and is no whole run.
+void weigh_completeness(const Subject& subject, const char* side,
+                        exactness::Comparison& comparison) {
+  if (!subject.run || subject.run->complete) return;
+  comparison.reasons.push_back(std::string(side) + " did not complete: " + subject.run->failure);
+  if (comparison.outcome != exactness::Outcome::equal) return;
+  comparison.outcome = exactness::Outcome::inconclusive;
+  comparison.level.reset();
+}
+
 Result<void> check_usage(const Options& options) {
   if (options.to > 0 && options.from > options.to) {
     return fail(Errc::usage, "the first iteration to compare lies behind the last", {},
@@ -197,6 +207,8 @@ Result<Exit> run_compare(Session& session, const Options& options) {
   if (options.to > 0) range.to_iteration = options.to;
   exactness::Comparison comparison = exactness::compare(a->metrics, b->metrics, range);
   if (same_source(session, options, *a, *b)) exactness::mark_one_run(comparison);
+  weigh_completeness(*a, "A", comparison);
+  weigh_completeness(*b, "B", comparison);
   const auto environment = compare_captured(session, *a, *b);
   if (!environment) return tl::unexpected(environment.error());
   if (*environment) exactness::weigh(**environment, comparison);
