@@ -49,14 +49,16 @@ Result<Event> Journal::append(Time time, const std::string& qualification, const
   return Event{sequence, time, qualification, run, attempt, kind, std::move(*bytes)};
 }
 
-Result<std::vector<Event>> Journal::events(const std::string& qualification) const {
-  const std::string columns =
-      "SELECT sequence, time, qualification, run, attempt, kind, payload FROM event ";
-  auto select = database_->prepare(columns + (qualification.empty()
-                                                  ? "ORDER BY sequence"
-                                                  : "WHERE qualification = ?1 ORDER BY sequence"));
+namespace {
+
+/// `which`: the WHERE clause, with one parameter at most.
+Result<std::vector<Event>> select_events(Database& database, const std::string& which,
+                                         const std::string& parameter = {}) {
+  auto select = database.prepare(
+      "SELECT sequence, time, qualification, run, attempt, kind, payload FROM event " + which +
+      " ORDER BY sequence");
   if (!select) return tl::unexpected(select.error());
-  if (!qualification.empty()) select->bind(1, qualification);
+  if (!parameter.empty()) select->bind(1, parameter);
   std::vector<Event> events;
   for (;;) {
     auto row = select->step();
@@ -64,6 +66,17 @@ Result<std::vector<Event>> Journal::events(const std::string& qualification) con
     if (!*row) return events;
     events.push_back(event_from(*select));
   }
+}
+
+}  // namespace
+
+Result<std::vector<Event>> Journal::events(const std::string& qualification) const {
+  if (qualification.empty()) return select_events(*database_, {});
+  return select_events(*database_, "WHERE qualification = ?1", qualification);
+}
+
+Result<std::vector<Event>> Journal::general_events() const {
+  return select_events(*database_, "WHERE qualification IS NULL");
 }
 
 Result<std::vector<std::string>> Journal::qualifications(const std::string& gate) const {

@@ -22,6 +22,9 @@ void add_run(CLI::App& app, Session& session);
 void add_resume(CLI::App& app, Session& session);
 void add_cancel(CLI::App& app, Session& session);
 void add_history(CLI::App& app, Session& session);
+void add_arm(CLI::App& app, Session& session);
+void add_disarm(CLI::App& app, Session& session);
+void add_daemon(CLI::App& app, Session& session);
 void add_status(CLI::App& app, Session& session);
 void add_compare(CLI::App& app, Session& session);
 void add_baseline(CLI::App& app, Session& session);
@@ -31,9 +34,9 @@ void add_job(CLI::App& app, Session& session);
 
 /// Every command, in the order of `qualify --help`.
 inline const std::vector<AddCommand> kCommands = {
-    add_init,    add_doctor,   add_bundle, add_reservation, add_plan,
-    add_run,     add_resume,   add_cancel, add_status,      add_history,
-    add_compare, add_baseline, add_perf,   add_cert,        add_job,
+    add_init,    add_doctor,  add_bundle,   add_reservation, add_plan,   add_run,
+    add_resume,  add_cancel,  add_arm,      add_disarm,      add_daemon, add_status,
+    add_history, add_compare, add_baseline, add_perf,        add_cert,   add_job,
 };
 
 }  // namespace qualify::cli

@@ -1,9 +1,11 @@
 #include "event_text.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include "qualify/base/json.hpp"
+#include "qualify/daemon/arming.hpp"
 #include "qualify/run/progress.hpp"
 #include "table.hpp"
 
@@ -46,6 +48,18 @@ std::string words(const journal::Event& event, const Json& payload) {
   if (event.kind == kind::kVerdict) return "verdict: " + text("verdict");
   if (event.kind == kind::kCertificate) return "certificate " + text("id").substr(0, 12);
   if (event.kind == kind::kCancelled) return "given up by " + text("by");
+  namespace arming = daemon::event;
+  if (event.kind == arming::kArmed) {
+    return fmt::format("gate {} armed on reservation {} by {}", text("gate"), text("reservation"),
+                       text("by"));
+  }
+  if (event.kind == arming::kWaiting) {
+    return fmt::format("gate {} waits for: {}", text("gate"),
+                       fmt::join(payload.at("faults").get<std::vector<std::string>>(), "; "));
+  }
+  if (event.kind == arming::kDisarmed) {
+    return fmt::format("gate {} disarmed by {}: {}", text("gate"), text("by"), text("why"));
+  }
   return event.kind;
 }
 

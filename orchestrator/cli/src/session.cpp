@@ -115,6 +115,10 @@ Result<std::unique_ptr<scheduler::Scheduler>> open_scheduler(const Session& sess
     options.user = session.user;
     return scheduler::make_local(std::move(options), session.clock);
   }
+  return open_slurm(session);
+}
+
+Result<std::unique_ptr<scheduler::Scheduler>> open_slurm(const Session& session) {
   const auto module = slurm_module(session);
   if (!module) return tl::unexpected(module.error());
   return scheduler::load_module(*module);

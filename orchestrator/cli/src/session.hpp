@@ -57,6 +57,9 @@ struct Session {
 [[nodiscard]] Result<std::unique_ptr<scheduler::Scheduler>> open_scheduler(
     const Session& session, const std::string& reservation);
 
+/// Slurm, whatever the reservation. Errors: unavailable, unsupported.
+[[nodiscard]] Result<std::unique_ptr<scheduler::Scheduler>> open_slurm(const Session& session);
+
 /// What the Slurm module that would be loaded says of itself.
 /// Errors: unsupported (none there), those of loading it.
 [[nodiscard]] Result<std::string> find_slurm_module(const Session& session);

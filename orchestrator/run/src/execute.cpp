@@ -115,23 +115,15 @@ class RunDriver {
     faults_may_pass_ = false;
     until_start_ = kSlowestPoll;
     scheduler::Scheduler& scheduler = context_.ports.scheduler;
-    scheduler::Snapshot snapshot;
-    const auto take = [](auto& target, auto&& result) -> Result<void> {
-      if (!result) return tl::unexpected(result.error());
-      target = std::move(*result);
-      return {};
-    };
-    if (auto taken = take(snapshot.now, scheduler.now()); !taken) return taken;
-    if (auto taken = take(snapshot.reservations, scheduler.reservations()); !taken) return taken;
-    if (auto taken = take(snapshot.nodes, scheduler.nodes()); !taken) return taken;
-    if (auto taken = take(snapshot.jobs, scheduler.jobs()); !taken) return taken;
+    const auto snapshot = scheduler::take_snapshot(scheduler);
+    if (!snapshot) return tl::unexpected(snapshot.error());
 
-    if (const Time start = context_.request.grant.reservation.start; start > snapshot.now) {
-      until_start_ = start - snapshot.now;
+    if (const Time start = context_.request.grant.reservation.start; start > snapshot->now) {
+      until_start_ = start - snapshot->now;
     }
     std::vector<std::string> own;
     for (const Attempt& attempt : run_.attempts) own.push_back(attempt.nonce);
-    auto faults = scheduler::preflight(context_.request.grant, needed_, snapshot, own);
+    auto faults = scheduler::preflight(context_.request.grant, needed_, *snapshot, own);
     // Who may use a reservation is the scheduler's to say, and it says so once it is active.
     if (faults.empty()) {
       Attempt asked;

@@ -74,21 +74,6 @@ Result<Exit> run_grant(Session& session, const Options& options) {
   return Exit::ok;
 }
 
-Result<scheduler::Snapshot> take_snapshot(scheduler::Scheduler& scheduler) {
-  scheduler::Snapshot snapshot;
-  const auto take = [](auto& target, auto&& result) -> Result<void> {
-    if (!result) return tl::unexpected(result.error());
-    target = std::move(*result);
-    return {};
-  };
-  auto taken = take(snapshot.now, scheduler.now());
-  if (taken) taken = take(snapshot.reservations, scheduler.reservations());
-  if (taken) taken = take(snapshot.nodes, scheduler.nodes());
-  if (taken) taken = take(snapshot.jobs, scheduler.jobs());
-  if (!taken) return tl::unexpected(taken.error());
-  return snapshot;
-}
-
 /// The bundle that is named, or the one sealed last.
 Result<store::Bundle> bundle_for_check(const run::State& state, const std::string& name) {
   if (!name.empty()) {
@@ -139,7 +124,7 @@ Result<Exit> run_check(Session& session, const Options& options) {
   if (!bundle) return tl::unexpected(bundle.error());
   const auto scheduler = open_scheduler(session, options.name);
   if (!scheduler) return tl::unexpected(scheduler.error());
-  const auto snapshot = take_snapshot(**scheduler);
+  const auto snapshot = scheduler::take_snapshot(**scheduler);
   if (!snapshot) return tl::unexpected(snapshot.error());
   const auto granted = current_grant(*state, gate->name, options.name);
   if (!granted) return tl::unexpected(granted.error());

@@ -4,6 +4,7 @@
 
 #include "../commands.hpp"
 #include "../table.hpp"
+#include "qualify/daemon/arming.hpp"
 #include "qualify/run/progress.hpp"
 
 namespace qualify::cli {
@@ -109,10 +110,27 @@ Result<Exit> run_status(Session& session, const Options& options) {
   if (options.json) {
     Json list = Json::array();
     for (const auto& entry : *found) list.push_back(to_json(entry));
-    session.print_json({{"qualifications", std::move(list)}});
+    const auto armed = daemon::armed_gates(state->database);
+    if (!armed) return tl::unexpected(armed.error());
+    Json waiting = Json::array();
+    for (const daemon::Armed& one : *armed) {
+      if (!options.gate.empty() && one.gate.name != options.gate) continue;
+      waiting.push_back({{"gate", one.gate.name},
+                         {"bundle", one.bundle.str()},
+                         {"reservation", one.reservation},
+                         {"by", one.by},
+                         {"since", format_time(one.since)},
+                         {"waiting_for", one.waiting_for}});
+    }
+    session.print_json({{"qualifications", std::move(list)}, {"armed", std::move(waiting)}});
     return Exit::ok;
   }
-  if (found->empty()) {
+  auto armed = daemon::armed_gates(state->database);
+  if (!armed) return tl::unexpected(armed.error());
+  if (!options.gate.empty()) {
+    std::erase_if(*armed, [&](const daemon::Armed& one) { return one.gate.name != options.gate; });
+  }
+  if (found->empty() && armed->empty()) {
     session.out << (options.gate.empty()
                         ? "No gate has been run yet."
                         : "Gate " + printable(options.gate) + " has not been run yet.")
@@ -124,6 +142,13 @@ Result<Exit> run_status(Session& session, const Options& options) {
     std::string why = detail_of(entry);
     table.add({options.gate.empty() ? entry.plan.gate : entry.name, status_of(entry),
                entry.plan.bundle.brief(), std::move(why)});
+  }
+  for (const daemon::Armed& one : *armed) {
+    std::string why = "reservation " + one.reservation;
+    for (std::size_t i = 0; i < one.waiting_for.size(); ++i) {
+      why += (i == 0 ? " waits for: " : "; ") + one.waiting_for[i];
+    }
+    table.add({one.gate.name, "armed", one.bundle.brief(), std::move(why)});
   }
   table.print(session.out, session.width);
   bool first = true;

@@ -37,6 +37,8 @@ class Journal {
                                      const Json& payload);
   /// Events of one qualification, or of all when empty, in order.
   [[nodiscard]] Result<std::vector<Event>> events(const std::string& qualification = {}) const;
+  /// Events that concern no single qualification, in order.
+  [[nodiscard]] Result<std::vector<Event>> general_events() const;
   /// Names of qualifications of a gate, oldest first; of all gates when empty.
   [[nodiscard]] Result<std::vector<std::string>> qualifications(const std::string& gate = {}) const;
   /// Registers "<gate>-<n>" with the next n, the plan and policy digest and appends `plan.created`,

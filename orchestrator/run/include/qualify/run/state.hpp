@@ -20,6 +20,7 @@ struct StatePaths {
   [[nodiscard]] std::filesystem::path temporary() const { return folder / "tmp"; }
   [[nodiscard]] std::filesystem::path database() const { return folder / "qualify.db"; }
   [[nodiscard]] std::filesystem::path lock() const { return folder / "lock"; }
+  [[nodiscard]] std::filesystem::path daemon_lock() const { return folder / "daemon.lock"; }
   [[nodiscard]] std::filesystem::path signing_key() const { return folder / "keys" / "signer.pem"; }
 };
 

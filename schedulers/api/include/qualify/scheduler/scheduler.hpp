@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "qualify/scheduler/grant.hpp"
 #include "qualify/scheduler/types.hpp"
 
 namespace qualify::scheduler {
@@ -44,6 +45,9 @@ class Scheduler {
   [[nodiscard]] virtual Result<void> cancel(const std::string& job_id,
                                             const std::string& nonce) = 0;
 };
+
+/// All that preflight() asks for, in four requests. Errors: those of the scheduler.
+[[nodiscard]] Result<Snapshot> take_snapshot(Scheduler& scheduler);
 
 /// Interface version of run-time modules; a module built for another one is not loaded.
 inline constexpr int kModuleInterface = 2;

@@ -1,0 +1,150 @@
+#include <CLI/CLI.hpp>
+#include <atomic>
+#include <boost/asio.hpp>
+#include <chrono>
+#include <memory>
+
+#include "../commands.hpp"
+#include "../granting.hpp"
+#include "../table.hpp"
+#include "qualify/base/files.hpp"
+#include "qualify/daemon/notify.hpp"
+#include "qualify/daemon/watch_keeper.hpp"
+
+namespace qualify::cli {
+
+namespace {
+
+namespace asio = boost::asio;
+
+/// Looks happen on a thread of their own, one at a time, for a launch lasts as long as its runs;
+/// signals, the timer and the watchdog are served by the loop meanwhile.
+class DaemonLoop {
+ public:
+  DaemonLoop(Session& session, run::State& state, const ledger::Signer& signer,
+             scheduler::Scheduler& scheduler)
+      : session_(session),
+        notify_(session.variable("NOTIFY_SOCKET")),
+        keeper_(state, {{scheduler,
+                         signer,
+                         session.clock,
+                         [this] {
+                           ++steps_;
+                           return stopping_ ? run::Stop::detach : run::Stop::none;
+                         },
+                         {},
+                         session.executable.string(),
+                         session.environment},
+                        [&state](const std::string& gate, const std::string& reservation) {
+                          return current_grant(state, gate, reservation);
+                        },
+                        [this](const std::string& line) { say(line); }}) {}
+
+  Result<void> run() {
+    asio::signal_set signals(loop_, SIGINT, SIGTERM, SIGHUP);
+    signals.async_wait([&](const boost::system::error_code& error, int) {
+      if (error) return;
+      say("stopping; jobs go on");
+      notify_.stopping();
+      stopping_ = true;
+      pause_.cancel();
+    });
+    begin_watchdog();
+    notify_.ready("watching");
+    say("ready");
+    asio::post(worker_, [this] { after(keeper_.go_on().map([] { return Duration::zero(); })); });
+    loop_.run();
+    worker_.join();
+    return std::move(outcome_);
+  }
+
+ private:
+  void look() {
+    asio::post(worker_, [this] { after(keeper_.look()); });
+  }
+
+  /// On the worker: hands its result to the loop, which decides what is next.
+  void after(Result<Duration> result) {
+    asio::post(loop_, [this, result = std::move(result)] {
+      if (stopping_ || !result) {
+        if (!result && result.error().code != Errc::interrupted) {
+          outcome_ = tl::unexpected(result.error());
+        }
+        loop_.stop();
+        return;
+      }
+      pause_.expires_after(*result);
+      pause_.async_wait([this](const boost::system::error_code&) {
+        if (stopping_) {
+          loop_.stop();
+        } else {
+          look();
+        }
+      });
+    });
+  }
+
+  /// Half the interval that the service manager asks for; said only when the worker has moved
+  /// since, or only waits.
+  void begin_watchdog() {
+    const std::string text = session_.variable("WATCHDOG_USEC");
+    watchdog_interval_ = std::chrono::microseconds(std::strtoll(text.c_str(), nullptr, 10) / 2);
+    if (watchdog_interval_ > Duration::zero()) watchdog_tick();
+  }
+  void watchdog_tick() {
+    const std::uint64_t steps = steps_;
+    if (steps != steps_seen_ || pause_.expiry() > std::chrono::steady_clock::now()) {
+      notify_.alive();
+    }
+    steps_seen_ = steps;
+    watchdog_.expires_after(watchdog_interval_);
+    watchdog_.async_wait([this](const boost::system::error_code& error) {
+      if (!error) watchdog_tick();
+    });
+  }
+
+  void say(const std::string& line) {
+    session_.err << printable(line) + "\n" << std::flush;
+    notify_.status(printable(line));
+  }
+
+  Session& session_;
+  daemon::Notify notify_;
+  asio::io_context loop_;
+  asio::thread_pool worker_{1};
+  asio::steady_timer pause_{loop_};
+  asio::steady_timer watchdog_{loop_};
+  Duration watchdog_interval_{};
+  std::atomic<bool> stopping_ = false;
+  std::atomic<std::uint64_t> steps_ = 0;
+  std::uint64_t steps_seen_ = 0;
+  daemon::WatchKeeper keeper_;
+  Result<void> outcome_;
+};
+
+Result<Exit> run_daemon(Session& session) {
+  auto state = run::open_state(session.state_folder());
+  if (!state) return tl::unexpected(state.error());
+  const auto lock = FileLock::acquire(state->paths.daemon_lock(), false);
+  if (!lock) {
+    return fail(Errc::busy, "another daemon looks after this state", state->paths.folder.string(),
+                "one is enough; see: qualify status");
+  }
+  const auto signer = ledger::load_key(state->paths.signing_key());
+  if (!signer) return tl::unexpected(signer.error());
+  const auto scheduler = open_slurm(session);
+  if (!scheduler) return tl::unexpected(scheduler.error());
+  const auto ended = DaemonLoop(session, *state, **signer, **scheduler).run();
+  if (!ended) return tl::unexpected(ended.error());
+  return Exit::ok;
+}
+
+}  // namespace
+
+void add_daemon(CLI::App& app, Session& session) {
+  CLI::App* command =
+      app.add_subcommand("daemon", "Launch armed gates when their reservations start");
+  command->callback([&session] { session.finish(run_daemon(session)); });
+}
+
+}  // namespace qualify::cli
