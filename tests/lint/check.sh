@@ -118,6 +118,13 @@ case $check in
       [[ -d $folder ]] || broke "$page" "names $folder, which is not there"
     done < <(sed -n 's/^| `\([a-z/_-]*\)` |.*/\1/p' "$page")
     ;;
+  cited) # pages that sources and examples name are there
+    each_breaks 'names a page of docs/ that is not there' < <(
+      present "${layers[@]}" examples cmake scripts |
+        xargs -r grep -rnoHE 'docs/[A-Za-z0-9_/-]+\.(md|json)' --include='*.[ch]pp' --include='*.md' \
+          --include='*.yaml' --include='*.sql' --include='*.sh' |
+        while IFS=: read -r file line page; do [[ -e $page ]] || echo "$file:$line:"; done)
+    ;;
   tables) # rows of a Markdown table have as many cells as its head
     # shellcheck disable=SC2016 # $0 is awk's
     each_breaks 'this row has not the cells of its table; a | within a cell is written \|' < <(

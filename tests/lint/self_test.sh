@@ -36,6 +36,7 @@ keeps_and_breaks scripts scripts/b.sh '# shellcheck shell=sh\ntrue\n' '#!/bin/sh
 keeps_and_breaks file_size gates/a.cpp 'int a;\n' "$(printf '\\n%.0s' {1..601})"
 keeps_and_breaks slurm_header db/a.cpp '// slurm/slurm.h\n' '#include <slurm/slurm.h>\n'
 keeps_and_breaks tables docs/t.md '| a | b |\n|---|---|\n| `x|y` | z |\n' '| a | b |\n|---|---|\n| y |\n'
+keeps_and_breaks cited db/b.hpp '// docs/t.md\n' '// docs/gone.md\n'
 put schedulers/slurm/a.cpp '#include <slurm/slurm.h>\n'
 expect 0 slurm_header ""
 keeps_and_breaks public_headers db/include/qualify/db/a.hpp '#include <string>\n' '#include <boost/asio.hpp>\n'
