@@ -14,10 +14,6 @@ namespace qualify::cli {
 namespace {
 
 Result<Exit> run_arm(Session& session, const GateOptions& options) {
-  if (options.reservation.empty()) {
-    return fail(Errc::usage, "arming needs --reservation", {},
-                "to run on this machine at once: qualify run " + options.gate);
-  }
   const auto gate = find_gate(session, options.file, options.gate);
   if (!gate) return tl::unexpected(gate.error());
   auto state = run::open_state(session.state_folder());
@@ -71,6 +67,8 @@ void add_arm(CLI::App& app, Session& session) {
   CLI::App* command =
       app.add_subcommand("arm", "Let the daemon launch a gate when its reservation starts");
   add_gate_options(*command, *options);
+  command->get_option("--reservation")->required()->description("Slurm reservation");
+  command->remove_option(command->get_option("--json"));
   command->callback([&session, options] { session.finish(run_arm(session, *options)); });
 }
 
