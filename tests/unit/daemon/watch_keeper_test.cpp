@@ -153,7 +153,7 @@ TEST_F(Keeper, WaitsForANodeThatMayComeBack) {
   EXPECT_EQ(cluster->submissions(), 0U);
   ASSERT_THAT(armed_names(), ElementsAre("scale"));
   EXPECT_THAT(armed_gates(state->database).value()[0].waiting_for,
-              Contains(HasSubstr("node n1 is IDLE+DRAIN")));
+              Contains(HasSubstr("node n1 is drained")));
   const auto events = journal::Journal(state->database).general_events().value();
   EXPECT_THAT(events, SizeIs(2)) << "what is waited for is recorded once, not at every look";
   set_usable(true);
