@@ -5,19 +5,23 @@
 // Options:
 //   --steps N        iterations (default 3)
 //   --wait FILE      goes on when FILE is there, at most 10 minutes
-//   --exit CODE      ends so, after writing
+//   --exit CODE      ends so, once every rank has written: srun ends the others with SIGTERM when
+//   one
+//                    fails, which is ignored here, so that every rank ends by its own code
 //   --differ RUN     in the run of this name the last loss of the last rank is one bit off
 //   --environment FILE   writes its own environment there, of rank 0
 #include <unistd.h>
 
 #include <chrono>
 #include <cinttypes>
+#include <csignal>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <string>
 #include <thread>
 
@@ -69,6 +73,7 @@ int main(int argc, char** argv) {
     std::ofstream file(environment);
     for (char** entry = environ; *entry != nullptr; ++entry) file << *entry << '\n';
   }
+  if (code != 0) std::signal(SIGTERM, SIG_IGN);
   std::error_code ignored;
   fs::create_directories(output / "metrics", ignored);
   fs::create_directories(output / "trace", ignored);
@@ -97,6 +102,13 @@ int main(int argc, char** argv) {
   if (!metrics || !trace) return 4;
   const auto end = std::chrono::steady_clock::now() + std::chrono::minutes(10);
   while (!wait.empty() && !fs::exists(wait) && std::chrono::steady_clock::now() < end) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  const auto written = [&] {
+    const auto files = fs::directory_iterator(output / "metrics");
+    return std::distance(begin(files), fs::directory_iterator());
+  };
+  while (code != 0 && written() < world && std::chrono::steady_clock::now() < end) {
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }
   return code;
