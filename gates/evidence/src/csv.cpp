@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "lines.hpp"
+#include "qualify/evidence/lines.hpp"
 #include "source.hpp"
 
 namespace qualify::evidence {

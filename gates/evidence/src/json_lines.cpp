@@ -8,7 +8,7 @@
 #include <cstring>
 #include <unordered_map>
 
-#include "lines.hpp"
+#include "qualify/evidence/lines.hpp"
 #include "source.hpp"
 
 namespace qualify::evidence {

@@ -1,4 +1,4 @@
-#include "lines.hpp"
+#include "qualify/evidence/lines.hpp"
 
 #include <unistd.h>
 
@@ -11,13 +11,16 @@
 namespace qualify::evidence {
 
 Result<void> for_each_line(const std::filesystem::path& path,
-                           const std::function<bool(const Line&)>& each) {
+                           const std::function<bool(const Line&)>& each, const LineStart& start) {
   auto fd = open_read(path);
   if (!fd) return tl::unexpected(fd.error());
+  if (start.byte > 0 && ::lseek(fd->get(), static_cast<off_t>(start.byte), SEEK_SET) < 0) {
+    return fail_errno(errno, "cannot read", path.string());
+  }
   std::vector<char> buffer((1U << 20U) + kLinePadding);
   std::size_t begin = 0;  // of the line that is being read
   std::size_t end = 0;    // of what is in the buffer
-  std::uint64_t number = 1;
+  std::uint64_t number = start.line;
   bool skipping = false;
   for (;;) {
     if (begin > 0) {

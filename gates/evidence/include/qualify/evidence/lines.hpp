@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <string_view>
@@ -21,8 +22,15 @@ struct Line {
 inline constexpr std::size_t kLinePadding = 64;
 inline constexpr std::size_t kLongestTextLine = 16U << 20U;
 
+/// Where to begin: at a line's first byte, whose number is `line`.
+struct LineStart {
+  std::uint64_t byte = 0;
+  std::uint64_t line = 1;
+};
+
 /// Stops early, without an error, when `each` returns false. Errors: not_found, io.
 [[nodiscard]] Result<void> for_each_line(const std::filesystem::path& path,
-                                         const std::function<bool(const Line&)>& each);
+                                         const std::function<bool(const Line&)>& each,
+                                         const LineStart& start = {});
 
 }  // namespace qualify::evidence

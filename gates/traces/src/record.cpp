@@ -1,0 +1,532 @@
+// The two public schemas, member by member: docs/formats/traces.md.
+
+#include "record.hpp"
+
+#include <bit>
+#include <charconv>
+#include <cstring>
+
+namespace qualify::traces {
+
+namespace {
+
+namespace ondemand = simdjson::ondemand;
+
+/// The key between its quotes; keys with escapes come unescaped from simdjson.
+template <class Field>
+bool key_of(Field& field, std::string_view& key) {
+  ondemand::raw_json_string raw;
+  if (field.key().get(raw)) return false;
+  const char* begin = raw.raw();
+  const char* end = begin;
+  while (*end != '"' && *end != '\\') ++end;
+  if (*end == '"') {
+    key = {begin, static_cast<std::size_t>(end - begin)};
+    return true;
+  }
+  return !field.unescaped_key().get(key);
+}
+
+int nibble(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+  return -1;
+}
+
+/// As many bytes as `size`; false where the text is not their hex.
+bool unhex(std::string_view text, unsigned char* to, std::size_t size) {
+  if (text.size() != 2 * size) return false;
+  for (std::size_t i = 0; i < size; ++i) {
+    const int high = nibble(text[2 * i]);
+    const int low = nibble(text[2 * i + 1]);
+    if (high < 0 || low < 0) return false;
+    to[i] = static_cast<unsigned char>(high * 16 + low);
+  }
+  return true;
+}
+
+/// A digest of 32 bytes (SHA-256), 16 or 8; the first bytes are the low lane.
+bool set_digest(std::string_view hex, Event& event) {
+  std::array<unsigned char, 32> raw{};
+  if (!unhex(hex, raw.data(), 32) && !unhex(hex, raw.data(), 16) && !unhex(hex, raw.data(), 8)) {
+    return false;
+  }
+  std::memcpy(&event.digest_lo, raw.data(), 8);
+  std::memcpy(&event.digest_hi, raw.data() + 8, 8);
+  std::memcpy(event.tail.data(), raw.data() + 16, 16);
+  return true;
+}
+
+void as_sample(Event& event) {
+  event.algorithm = Algorithm::sample;
+  event.coverage = Coverage::sampled;
+  // What is left of a SHA-256 over a sample goes into 16 bytes.
+  event.tail = {};
+}
+
+/// "0x3f800000" and "0x3ff0000000000000": the bits of a float.
+bool set_bits(std::string_view text, Event& event) {
+  if (!text.starts_with("0x") || (text.size() != 10 && text.size() != 18)) return false;
+  std::uint64_t bits = 0;
+  const auto [stop, error] = std::from_chars(text.data() + 2, text.data() + text.size(), bits, 16);
+  if (error != std::errc{} || stop != text.data() + text.size()) return false;
+  event.value_bits = bits;
+  event.value_type = text.size() == 10 ? ValueType::float32 : ValueType::float64;
+  event.coverage = Coverage::scalar;
+  return true;
+}
+
+/// A JSON scalar as bits; `set` where it is one. False: not JSON.
+bool set_value(ondemand::value& value, Event& event, bool& set) {
+  ondemand::json_type type{};
+  if (value.type().get(type)) return false;
+  switch (type) {
+    case ondemand::json_type::number: {
+      ondemand::number number;
+      if (value.get_number().get(number)) return false;
+      if (number.is_double()) {
+        event.value_bits = std::bit_cast<std::uint64_t>(number.get_double());
+        event.value_type = ValueType::float64;
+      } else {
+        event.value_bits = number.is_int64() ? static_cast<std::uint64_t>(number.get_int64())
+                                             : number.get_uint64();
+        event.value_type = ValueType::int64;
+      }
+      break;
+    }
+    case ondemand::json_type::boolean: {
+      bool truth = false;
+      if (value.get_bool().get(truth)) return false;
+      event.value_bits = truth ? 1 : 0;
+      event.value_type = ValueType::boolean;
+      break;
+    }
+    case ondemand::json_type::string: {
+      std::string_view text;
+      if (value.get_string().get(text)) return false;
+      if (set_bits(text, event)) break;
+      const Hash hash = hash128(text);
+      std::memcpy(&event.value_bits, hash.data(), sizeof event.value_bits);
+      event.value_type = ValueType::text;
+      break;
+    }
+    case ondemand::json_type::null:
+    case ondemand::json_type::array:
+    case ondemand::json_type::object:
+      set = false;
+      return true;
+  }
+  set = true;
+  event.coverage = Coverage::scalar;
+  return true;
+}
+
+bool text_of(ondemand::value& value, std::string_view& text) {
+  text = {};
+  if (value.is_null()) return true;
+  return !value.get_string().get(text);
+}
+
+/// A whole number, or `null` where the member is null.
+template <class T>
+bool number_of(ondemand::value& value, T& to, T null) {
+  if (value.is_null()) {
+    to = null;
+    return true;
+  }
+  std::int64_t number = 0;
+  if (value.get_int64().get(number) || number < std::numeric_limits<T>::min() ||
+      number > std::numeric_limits<T>::max()) {
+    return false;
+  }
+  to = static_cast<T>(number);
+  return true;
+}
+
+bool flag_of(ondemand::value& value, std::uint16_t bit, Event& event) {
+  bool truth = false;
+  if (value.get_bool().get(truth)) return false;
+  if (truth) event.flags = static_cast<std::uint16_t>(event.flags | bit);
+  return true;
+}
+
+/// Before the first digit: "data_parallel.grad_reduce.begin" begins one, ".end" ends it.
+Role role_in(std::string_view name) {
+  return name.ends_with(".begin") ? Role::input
+         : name.ends_with(".end") ? Role::output
+                                  : Role::none;
+}
+
+Kind fork_kind(std::string_view text) {
+  if (text == "runtime" || text == "event" || text == "recompute") return Kind::control;
+  if (text == "scalar" || text == "loss") return Kind::metric;
+  if (text == "parameter" || text == "gradient" || text == "activation") return Kind::tensor;
+  if (text == "checkpoint" || text == "optimizer") return Kind::state;
+  return parse_name<Kind>(text).value_or(Kind::control);
+}
+
+}  // namespace
+
+const char* name_of(Schema schema) {
+  return schema == Schema::pr6610 ? "trace-pr6610" : schema == Schema::fork ? "trace-fork" : "";
+}
+
+std::uint32_t RecordParser::intern(std::string_view text) {
+  if (text.empty()) return 0;
+  if (text.size() > 128) return strings_.id(text);
+  std::uint64_t h = text.size();
+  std::uint64_t word = 0;
+  std::memcpy(&word, text.data(), std::min<std::size_t>(8, text.size()));
+  h = (h ^ word) * 0x9E3779B97F4A7C15U;
+  word = 0;
+  const std::size_t tail = std::min<std::size_t>(8, text.size());
+  std::memcpy(&word, text.data() + text.size() - tail, tail);
+  h = ((h >> 29U) ^ h ^ word) * 0xBF58476D1CE4E5B9U;
+  if (text.size() > 16) {
+    std::memcpy(&word, text.data() + text.size() / 2 - 4, 8);
+    h = ((h >> 29U) ^ h ^ word) * 0x94D049BB133111EBU;
+  }
+  Known& known = recent_[h >> 56U];
+  if (known.text != text) {
+    known.id = strings_.id(text);
+    known.text = text;
+  }
+  return known.id;
+}
+
+std::uint32_t RecordParser::group_id(std::string_view name) {
+  if (name.empty()) return 0;
+  if (name == last_group_) return last_group_id_;
+  last_group_ = name;
+  const auto [found, fresh] = groups_.try_emplace(last_group_, 0);
+  if (fresh) {
+    const auto ranks = manifest_.groups.find(last_group_);
+    found->second = strings_.id(ranks == manifest_.groups.end()
+                                    ? last_group_
+                                    : last_group_ + "@" + ranks_text(ranks->second));
+  }
+  last_group_id_ = found->second;
+  return last_group_id_;
+}
+
+bool RecordParser::attribute(std::string_view key, Value& value, Event& event, bool& known) {
+  known = true;
+  std::string_view text;
+  switch (key.size()) {
+    case 2:
+      if (key == "op") {
+        if (!text_of(value, text)) return false;
+        event.op = intern(text);
+        return true;
+      }
+      break;
+    case 4:
+      if (key == "role") {
+        if (!text_of(value, text)) return false;
+        event.role = parse_name<Role>(text).value_or(Role::none);
+        return true;
+      }
+      if (key == "peer") return number_of(value, event.peer, -1);
+      if (key == "kind") {
+        if (!text_of(value, text)) return false;
+        const auto kind = parse_name<Kind>(text);
+        if (kind) event.kind = *kind;
+        kind_given_ = kind.has_value();
+        return true;
+      }
+      break;
+    case 5:
+      if (key == "group") {
+        if (!text_of(value, text)) return false;
+        event.group = group_id(text);
+        return true;
+      }
+      if (key == "bytes") return number_of(value, event.bytes, std::int64_t{-1});
+      break;
+    case 7:
+      if (key == "time_ns") return number_of(value, event.time_ns, kNoTime);
+      if (key == "skipped") return flag_of(value, kSkipped, event);
+      break;
+    case 9:
+      if (key == "group_seq") return number_of(value, event.group_seq, std::int64_t{-1});
+      if (key == "vpp_chunk") return number_of(value, event.vpp_chunk, std::int16_t{-1});
+      if (key == "recompute") return flag_of(value, kRecompute, event);
+      break;
+    case 10:
+      if (key == "cuda_graph") return flag_of(value, kCudaGraph, event);
+      break;
+    case 11:
+      if (key == "duration_ns") return number_of(value, event.duration_ns, kNoTime);
+      break;
+    case 13:
+      if (key == "semantic_type") {
+        if (!text_of(value, text)) return false;
+        scalar_tensor_ = text == "scalar";
+        return true;
+      }
+      break;
+    default:
+      break;
+  }
+  known = false;
+  return true;
+}
+
+bool RecordParser::scalar(std::string_view key, Value& value, Record& record) {
+  Event event;
+  bool set = false;
+  if (!set_value(value, event, set)) return false;
+  if (!set) return true;
+  if (key == "value") {
+    Event& first = record.events.front();
+    first.value_bits = event.value_bits;
+    first.value_type = event.value_type;
+    if (first.coverage == Coverage::none) first.coverage = Coverage::scalar;
+    return true;
+  }
+  if (extras_ == extra_.size()) extra_.emplace_back();
+  extra_[extras_++] = {std::string(key), event};
+  return true;
+}
+
+bool RecordParser::attributes(Value& value, Record& record, bool values) {
+  if (value.is_null()) return true;
+  Object object;
+  if (value.get_object().get(object)) return false;
+  Event& event = record.events.front();
+  for (auto field : object) {
+    std::string_view key;
+    if (!key_of(field, key)) return false;
+    Value inner;
+    if (field.value().get(inner)) return false;
+    bool known = false;
+    if (!attribute(key, inner, event, known)) return false;
+    if (known || !values) continue;
+    if (key == "outputs") {
+      if (!outputs(inner, record)) return false;
+    } else if (key == "sha256") {
+      std::string_view text;
+      if (!text_of(inner, text) || !set_digest(text, event)) return false;
+      as_sample(event);
+    } else if (!scalar(key, inner, record)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+bool RecordParser::outputs(Value& value, Record& record) {
+  simdjson::ondemand::array array;
+  if (value.get_array().get(array)) return false;
+  std::size_t number = 0;
+  for (auto element : array) {
+    Object object;
+    if (element.get_object().get(object)) return false;
+    Event event;
+    event.role = Role::output;
+    for (auto field : object) {
+      std::string_view key;
+      if (!key_of(field, key)) return false;
+      Value inner;
+      if (field.value().get(inner)) return false;
+      std::string_view text;
+      if (key == "sha256") {
+        if (!text_of(inner, text) || !set_digest(text, event)) return false;
+        as_sample(event);
+      } else if (key == "dtype") {
+        if (!text_of(inner, text)) return false;
+        event.dtype = intern(text);
+      }
+    }
+    if (extras_ == extra_.size()) extra_.emplace_back();
+    extra_[extras_++] = {"output " + std::to_string(number++), event};
+  }
+  (void)record;
+  return true;
+}
+
+bool RecordParser::tensor(Value& value, Record& record) {
+  Object object;
+  if (value.get_object().get(object)) return false;
+  Event& event = record.events.front();
+  std::string_view text;
+  bool whole = false;
+  bool device = false;
+  for (auto field : object) {
+    std::string_view key;
+    if (!key_of(field, key)) return false;
+    Value inner;
+    if (field.value().get(inner)) return false;
+    if (key == "sha256" || key == "digest") {
+      if (!text_of(inner, text)) return false;
+      if (text.empty()) continue;
+      if (!set_digest(text, event)) return false;
+      event.algorithm = Algorithm::sample;
+    } else if (key == "mode") {
+      if (!text_of(inner, text)) return false;
+      whole = text == "full";
+      device = text == "device";
+    } else if (key == "dtype") {
+      if (!text_of(inner, text)) return false;
+      event.dtype = intern(text);
+    } else if (key == "multiset") {
+      if (!text_of(inner, text)) return false;
+      if (!unhex(text, reinterpret_cast<unsigned char*>(&event.multiset), 8)) return false;
+      event.has_multiset = true;
+    } else if (key == "value_bits") {
+      if (!text_of(inner, text) || !set_bits(text, event)) return false;
+    } else if (key == "shape") {
+      simdjson::ondemand::array array;
+      if (inner.is_null()) continue;
+      if (inner.get_array().get(array)) return false;
+      scratch_.clear();
+      for (auto element : array) {
+        std::int64_t extent = 0;
+        if (element.get_int64().get(extent)) return false;
+        if (!scratch_.empty()) scratch_ += 'x';
+        char digits[24];
+        const auto end = std::to_chars(digits, digits + sizeof digits, extent).ptr;
+        scratch_.append(digits, static_cast<std::size_t>(end - digits));
+      }
+      event.shape = intern(scratch_.empty() ? "scalar" : scratch_);
+    }
+  }
+  if (event.algorithm == Algorithm::none) return true;
+  if (device) {
+    event.algorithm = Algorithm::device;
+    event.coverage = Coverage::full;
+    event.tail = {};
+  } else if (whole) {
+    event.algorithm = Algorithm::sha256;
+    event.coverage = Coverage::full;
+  } else {
+    as_sample(event);
+  }
+  return true;
+}
+
+/// What the schema leaves to the reader: the kind of event, and for the fork a collective's side.
+void RecordParser::infer(Record& record, bool has_tensor) {
+  Event& event = record.events.front();
+  const std::string_view name = name_;
+  if (record.schema == Schema::fork) {
+    if (event.kind == Kind::collective && event.role == Role::none) event.role = role_in(name);
+  } else if (!kind_given_) {
+    if (has_tensor) {
+      event.kind = scalar_tensor_ ? Kind::metric : Kind::tensor;
+    } else if (event.value_type != ValueType::none) {
+      event.kind = Kind::metric;
+    } else {
+      event.kind = role_in(name) != Role::none ? Kind::phase : Kind::control;
+    }
+  }
+  for (std::size_t i = 0; i < extras_; ++i) {
+    Event further = event;
+    const Event& own = extra_[i].second;
+    further.value_bits = own.value_bits;
+    further.value_type = own.value_type;
+    further.coverage = own.coverage;
+    further.algorithm = own.algorithm;
+    further.digest_lo = own.digest_lo;
+    further.digest_hi = own.digest_hi;
+    further.tail = own.tail;
+    further.multiset = 0;
+    further.has_multiset = false;
+    further.dtype = own.dtype;
+    if (own.role != Role::none) further.role = own.role;
+    scratch_.assign(name_).append(".").append(extra_[i].first);
+    further.site = intern(scratch_);
+    record.events.push_back(further);
+  }
+}
+
+bool RecordParser::top(Object object, Record& record) {
+  Event& event = record.events.front();
+  bool has_tensor = false;
+  bool has_event = false;
+  bool has_kind = false;
+  bool has_payload = false;
+  bool has_fields = false;
+  for (auto field : object) {
+    std::string_view key;
+    if (!key_of(field, key)) return false;
+    Value value;
+    if (field.value().get(value)) return false;
+    std::string_view text;
+    if (key == "event") {
+      has_event = true;
+      if (!text_of(value, text)) return false;
+      has_tensor = text == "tensor";
+    } else if (key == "fields") {
+      has_fields = true;
+      if (!attributes(value, record, true)) return false;
+    } else if (key == "metadata") {
+      if (!attributes(value, record, false)) return false;
+    } else if (key == "tensor") {
+      has_fields = true;
+      if (!tensor(value, record)) return false;
+    } else if (key == "payload") {
+      has_payload = true;
+      if (!attributes(value, record, true)) return false;
+    } else if (key == "iteration") {
+      if (!number_of(value, record.iteration, std::int64_t{-1})) return false;
+    } else if (key == "rank") {
+      if (!number_of(value, record.rank, std::int64_t{-1})) return false;
+    } else if (key == "sequence") {
+      if (!number_of(value, record.sequence, std::int64_t{-1})) return false;
+    } else if (key == "microbatch") {
+      if (!number_of(value, event.microbatch, -1)) return false;
+    } else if (key == "occurrence") {
+      std::int64_t number = 0;
+      if (value.get_int64().get(number) || number < 0 || number > UINT32_MAX) return false;
+      event.occurrence = static_cast<std::uint32_t>(number);
+      record.has_occurrence = true;
+    } else if (key == "name") {
+      if (!text_of(value, text)) return false;
+      name_ = text;
+      event.site = intern(text);
+    } else if (key == "phase") {
+      if (!text_of(value, text)) return false;
+      event.phase = intern(text);
+    } else if (key == "kind") {
+      has_kind = true;
+      if (!text_of(value, text)) return false;
+      event.kind = fork_kind(text);
+      if (text == "recompute") event.flags = static_cast<std::uint16_t>(event.flags | kRecompute);
+    } else {
+      bool known = false;
+      if (!attribute(key, value, event, known)) return false;
+    }
+  }
+  if (has_event && has_fields) record.schema = Schema::pr6610;
+  if (has_kind && has_payload && !has_event) record.schema = Schema::fork;
+  infer(record, has_tensor);
+  return true;
+}
+
+bool RecordParser::parse(std::string_view line, std::size_t padding, Record& record) {
+  record.iteration = record.rank = record.sequence = -1;
+  record.has_occurrence = false;
+  record.schema = Schema::none;
+  record.events.resize(1);
+  record.events.front() = Event();
+  name_.clear();
+  extras_ = 0;
+  kind_given_ = false;
+  scalar_tensor_ = false;
+  simdjson::ondemand::document document;
+  Object object;
+  const simdjson::padded_string_view padded(line.data(), line.size(), line.size() + padding);
+  if (parser_.iterate(padded).get(document) || document.get_object().get(object) ||
+      !top(object, record)) {
+    return false;
+  }
+  for (Event& event : record.events) {
+    event.iteration = record.iteration;
+    event.rank_seq = record.sequence;
+  }
+  return true;
+}
+
+}  // namespace qualify::traces
