@@ -145,6 +145,7 @@ Certificate  $work/repeatability.sigstore.json
 Next, in $work with
   PATH=$build/orchestrator/cli:\$PATH
 try
+  qualify run restart --bundle $bundle
   qualify bundle show $bundle
   qualify cert show ${certificate:0:12}
   qualify status nondeterministic

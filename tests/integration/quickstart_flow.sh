@@ -47,6 +47,11 @@ says ': fail$'
 says '(lm loss|grad-norm|num-zeros)'
 says 'iteration [0-9]+'
 
+# A run that goes on from the checkpoint of iteration 100, one that does so wrongly.
+expect 0 run restart --bundle "$bundle"
+says ': pass at E1$'
+says 'equals the uninterrupted one from iteration 101'
+
 # What it costs is measured here and now: any verdict may come out, never one without its bounds.
 code=0
 "$qualify" run overhead --bundle "$bundle" >out 2>err || code=$?

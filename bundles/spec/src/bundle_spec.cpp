@@ -336,7 +336,7 @@ class Reader {
   }
 
   [[nodiscard]] std::vector<std::string> known_placeholders() const {
-    std::vector<std::string> known{"output", "seed"};
+    std::vector<std::string> known{"output", "seed", "checkpoint", "checkpoint_iteration"};
     if (spec_.container.kind != ContainerKind::none) known.emplace_back("container");
     for (const auto& input : spec_.code) known.push_back("code." + input.name);
     for (const auto& input : spec_.configs) known.push_back("config." + input.name);

@@ -70,6 +70,11 @@ Invocation read_settings(int argc, const char* const* argv) {
   app.add_option("--output", s.output, "New folder that everything is written below")->required();
   app.add_option("--resume", resume,
                  "Go on from a checkpoint: the folder of all (takes the latest) or of one");
+  app.add_option("--ckpt-step", s.ckpt_step,
+                 "With --resume and the folder of all: which iteration's; 0 = the latest")
+      ->check(whole(0, 1'000'000'000));
+  app.add_flag("--no-load-optim", s.no_load_optim,
+               "With --resume: weights only, not the optimizer's state (a wrong resume)");
   app.add_option("--ranks", s.ranks, "Data-parallel ranks")->check(whole(1, 64));
   app.add_option("--reduction", s.reduction,
                  "Order in which the ranks' gradients are added: ordered or arrival")

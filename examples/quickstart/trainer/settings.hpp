@@ -21,6 +21,8 @@ struct Settings {
   std::filesystem::path text;    ///< the training text
   std::filesystem::path output;  ///< everything is written below it
   std::optional<std::filesystem::path> resume;
+  std::int64_t ckpt_step = 0;  ///< which checkpoint below `resume`; 0 = the latest
+  bool no_load_optim = false;  ///< leave the optimizer's state behind: a resume that is wrong
 
   unsigned ranks = 4;
   Reduction reduction = Reduction::ordered;

@@ -80,6 +80,7 @@ class Rank {
     if (w_.start) {
       load_checkpoint(*w_.start, model_.parameters(), state());
       done_ = w_.start->iteration;
+      if (s_.no_load_optim) adam_ = Adam(model_.weights().size());
     }
     if (s_.trace == Trace::full) {
       trace_.emplace(s_.output / "traces", rank);
@@ -253,7 +254,10 @@ Ending train(const Settings& settings, std::ostream& log, const std::atomic<bool
   World world{settings, text,        shape, identity_of(settings, shape, text.sha256()),
               {},       *all_reduce, log,   stop};
   if (settings.resume) {
-    world.start = open_checkpoint(*settings.resume, world.identity);
+    world.start = open_checkpoint(settings.ckpt_step == 0
+                                      ? *settings.resume
+                                      : checkpoint_folder(*settings.resume, settings.ckpt_step),
+                                  world.identity);
     if (world.start->iteration >= settings.train_iters) {
       throw InputError(
           fmt::format("--resume: the checkpoint is of iteration {}; nothing is left "

@@ -12,23 +12,62 @@ namespace {
 
 constexpr std::int64_t kMaxRuns = 1000;
 constexpr std::int64_t kMaxSteps = std::numeric_limits<std::int32_t>::max();
-const std::vector<std::string> kKinds = {"repeatability", "performance"};
+const std::vector<std::string> kKinds = {"repeatability", "performance", "restart"};
 const std::vector<std::string> kLevels = {"E0", "E1", "E2", "E3", "E4"};
 const std::vector<std::string> kAllocations(std::begin(kAllocationNames),
                                             std::end(kAllocationNames));
+const std::vector<std::string> kNodeChoices(std::begin(kNodeChoiceNames),
+                                            std::end(kNodeChoiceNames));
 const std::vector<std::string> kDecisions = {"change-overhead", "mode-overhead"};
 
-void read_repeatability(spec::Fields& fields, Gate& gate) {
-  gate.arm = fields.required_text("arm");
-  gate.runs = static_cast<std::uint32_t>(fields.integer("runs", 2, 2, kMaxRuns));
+/// What a gate asks of runs that must be equal.
+void read_equality(spec::Fields& fields, Gate& gate) {
   gate.level = static_cast<exactness::Level>(fields.choice("level", kLevels, 1));
-  gate.allocation = static_cast<Allocation>(fields.choice("allocation", kAllocations, 0));
   gate.required_metrics = fields.texts("metrics");
   if (gate.required_metrics.empty()) {
     fields.fault(fields.mark("metrics"), "gate '" + gate.name + "' needs 'metrics'",
                  "list the metrics that every run must have, such as [lm loss, grad-norm]");
   }
   gate.steps = fields.integer("steps", 0, 1, kMaxSteps);
+}
+
+void read_repeatability(spec::Fields& fields, Gate& gate) {
+  gate.arm = fields.required_text("arm");
+  gate.runs = static_cast<std::uint32_t>(fields.integer("runs", 2, 2, kMaxRuns));
+  gate.allocation = static_cast<Allocation>(fields.choice("allocation", kAllocations, 0));
+  gate.nodes = static_cast<NodeChoice>(fields.choice("nodes", kNodeChoices, 0));
+  if (gate.allocation == Allocation::same && gate.nodes == NodeChoice::disjoint) {
+    fields.fault(fields.mark("nodes"), "runs inside one allocation are on the same nodes",
+                 "write allocation: separate, or leave 'nodes' out");
+  }
+  read_equality(fields, gate);
+}
+
+void read_restart(spec::Fields& fields, Gate& gate) {
+  fields.section("arms", "arms of gate '" + gate.name + "'", [&](spec::Fields& arms) {
+    gate.arm = arms.required_text("uninterrupted");
+    gate.resumed_arm = arms.required_text("resumed");
+    gate.broken_arm = arms.required_text("broken");
+  });
+  if (!fields.has("arms")) {
+    fields.fault(fields.mark(), "gate '" + gate.name + "' needs 'arms'",
+                 "arms: {uninterrupted: NAME, resumed: NAME, broken: NAME}");
+  }
+  if (gate.resumed_arm == gate.arm || gate.broken_arm == gate.arm ||
+      gate.resumed_arm == gate.broken_arm) {
+    fields.fault(fields.mark("arms"), "the three arms of gate '" + gate.name + "' must differ",
+                 "declare one arm for each in the bundle");
+  }
+  if (!fields.has("from_iteration")) {
+    fields.fault(fields.mark(), "gate '" + gate.name + "' needs 'from_iteration'",
+                 "the iteration of the checkpoint that the resumed runs start from");
+  }
+  gate.from_iteration = fields.integer("from_iteration", 1, 1, kMaxSteps);
+  read_equality(fields, gate);
+  if (gate.steps != 0 && gate.steps <= gate.from_iteration) {
+    fields.fault(fields.mark("steps"), "no step is left after the checkpoint",
+                 "'steps' must be greater than 'from_iteration'");
+  }
 }
 
 double alpha_of(spec::Fields& look) {
@@ -149,12 +188,16 @@ Result<Qualification> read_gates(const spec::Node& root, const std::string& file
     gate.kind = static_cast<GateKind>(entry.choice("kind", kKinds, {}));
     gate.description = entry.text("description");
     gate.run_limit = entry.duration("run_limit", std::chrono::hours(1));
+    gate.heartbeat = entry.duration("heartbeat", Duration::zero());
     switch (gate.kind) {
       case GateKind::repeatability:
         read_repeatability(entry, gate);
         break;
       case GateKind::performance:
         read_performance(entry, gate);
+        break;
+      case GateKind::restart:
+        read_restart(entry, gate);
         break;
     }
     qualification.gates.push_back(std::move(gate));

@@ -43,12 +43,28 @@ Json to_json(const Gate& gate) {
       {"run_limit_seconds",
        std::chrono::duration_cast<std::chrono::seconds>(gate.run_limit).count()},
   };
+  // What was not there from the beginning is left out where it is not used: older digests hold.
+  if (gate.heartbeat != Duration::zero()) {
+    json["heartbeat_seconds"] =
+        std::chrono::duration_cast<std::chrono::seconds>(gate.heartbeat).count();
+  }
   switch (gate.kind) {
     case GateKind::repeatability:
       json["arm"] = gate.arm;
       json["runs"] = gate.runs;
       json["level"] = exactness::name_of(gate.level);
       json["allocation"] = kAllocationNames[static_cast<std::size_t>(gate.allocation)];
+      if (gate.nodes != NodeChoice::any) {
+        json["nodes"] = kNodeChoiceNames[static_cast<std::size_t>(gate.nodes)];
+      }
+      json["metrics"] = gate.required_metrics;
+      json["steps"] = gate.steps;
+      break;
+    case GateKind::restart:
+      json["arms"] = {
+          {"uninterrupted", gate.arm}, {"resumed", gate.resumed_arm}, {"broken", gate.broken_arm}};
+      json["from_iteration"] = gate.from_iteration;
+      json["level"] = exactness::name_of(gate.level);
       json["metrics"] = gate.required_metrics;
       json["steps"] = gate.steps;
       break;
@@ -84,6 +100,10 @@ Result<Gate> gate_from_json(const Json& json) {
   entry.erase("schema_version");
   entry["run_limit"] = json["run_limit_seconds"].dump() + "s";
   entry.erase("run_limit_seconds");
+  if (json.contains("heartbeat_seconds")) {
+    entry["heartbeat"] = json["heartbeat_seconds"].dump() + "s";
+    entry.erase("heartbeat_seconds");
+  }
   if (entry.contains("exclude") && entry["exclude"].is_object()) {
     for (const char* key : {"evaluation", "checkpoint"}) {
       if (entry["exclude"].contains(key) && entry["exclude"][key].is_null()) {

@@ -9,6 +9,7 @@ namespace qualify::policy {
 
 inline constexpr double kAlpha = 0.05;  ///< one-sided error of a performance gate over its looks
 inline constexpr std::array kAllocationNames = {"separate", "same"};
+inline constexpr std::array kNodeChoiceNames = {"any", "same", "disjoint"};
 
 /// The one reader of gates, whether a person wrote them or a journal recorded them.
 /// All faults at once. Errors: invalid_input.

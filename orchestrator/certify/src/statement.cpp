@@ -41,8 +41,8 @@ Result<void> must_be_certifiable(const GateResult& result) {
       return fail(Errc::invalid_input, "run " + run.run + " has no evidence", where);
     }
   }
-  if (result.gate.kind == policy::GateKind::repeatability && !judgement.level) {
-    return fail(Errc::invalid_input, "a repeatability pass without a strength level", where);
+  if (result.gate.kind != policy::GateKind::performance && !judgement.level) {
+    return fail(Errc::invalid_input, "a pass of equal runs without a strength level", where);
   }
   for (const policy::PairJudgement& pair : judgement.pairs) {
     for (const std::string& run : {pair.run_a, pair.run_b}) {

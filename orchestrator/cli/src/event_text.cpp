@@ -39,9 +39,12 @@ std::string words(const journal::Event& event, const Json& payload) {
   if (event.kind == kind::kRunning) return "running";
   if (event.kind == kind::kBreach) return "being cancelled: " + text("why");
   if (event.kind == kind::kEnded) {
-    return payload.value("complete", false)
-               ? std::string("done")
-               : fmt::format("{} ({})", text("failure"), text("failure_class"));
+    const double spent = payload.value("cost", Json::object()).value("gpu_seconds", 0.0);
+    const std::string cost = spent > 0 ? fmt::format(", {:.0f} GPU-seconds", spent) : "";
+    return (payload.value("complete", false)
+                ? std::string("done")
+                : fmt::format("{} ({})", text("failure"), text("failure_class"))) +
+           cost;
   }
   if (event.kind == kind::kEvidence) return "evidence " + text("digest").substr(7, 12);
   if (event.kind == kind::kWindowClosed) return "no further look: " + text("why");

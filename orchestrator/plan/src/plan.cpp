@@ -10,17 +10,40 @@ namespace {
 /// Start-up and evidence collection around each run.
 constexpr Duration kRunMargin = std::chrono::minutes(2);
 
-Result<void> needs_arm(const store::Bundle& bundle, const std::string& arm,
-                       const policy::Gate& gate) {
-  if (bundle.arm(arm) != nullptr) return {};
-  std::string known;
-  for (const spec::Arm& candidate : bundle.arms) {
-    known += (known.empty() ? "" : ", ") + candidate.name;
+/// Does the arm start from a checkpoint?
+bool resumes(const spec::Arm& arm) {
+  const auto names_it = [](const std::string& text) {
+    return text.find("{checkpoint}") != std::string::npos;
+  };
+  return std::any_of(arm.arguments.begin(), arm.arguments.end(), names_it) ||
+         std::any_of(arm.environment.begin(), arm.environment.end(),
+                     [&](const auto& variable) { return names_it(variable.second); });
+}
+
+Result<void> needs_arm(const store::Bundle& bundle, const std::string& name,
+                       const policy::Gate& gate, bool resumed = false) {
+  const spec::Arm* arm = bundle.arm(name);
+  if (arm == nullptr) {
+    std::string known;
+    for (const spec::Arm& candidate : bundle.arms) {
+      known += (known.empty() ? "" : ", ") + candidate.name;
+    }
+    return fail(Errc::invalid_input,
+                "gate '" + gate.name + "' asks for arm '" + name + "', which bundle " +
+                    bundle.digest.brief() + " does not declare",
+                {}, "arms of this bundle: " + known);
   }
-  return fail(Errc::invalid_input,
-              "gate '" + gate.name + "' asks for arm '" + arm + "', which bundle " +
-                  bundle.digest.brief() + " does not declare",
-              {}, "arms of this bundle: " + known);
+  if (resumes(*arm) == resumed) return {};
+  if (resumed) {
+    return fail(Errc::invalid_input,
+                "gate '" + gate.name + "' resumes arm '" + name +
+                    "', which does not say how it finds the checkpoint",
+                {}, "use {checkpoint}, and {checkpoint_iteration}, in the arm's arguments");
+  }
+  return fail(
+      Errc::invalid_input,
+      "arm '" + name + "' starts from {checkpoint}, and gate '" + gate.name + "' has none for it",
+      {}, "only a gate of kind restart resumes runs");
 }
 
 /// "a" … "z", then "run-27" and on.
@@ -29,16 +52,22 @@ std::string run_name(std::uint32_t index) {
   return "run-" + std::to_string(index + 1);
 }
 
+/// Two runs that are compared step by step are on the same nodes: no two nodes are equally fast.
+void add_pair(Run first, Run second, Plan& plan) {
+  second.same_nodes_as = first.id;
+  plan.runs.push_back(std::move(first));
+  plan.runs.push_back(std::move(second));
+}
+
 /// AB, BA, AB, …: whatever drifts with time weighs on both arms alike. The placebo pairs stand in
 /// the middle of the pairs of the first look, so that they see the machine as the others do.
 void add_pairs(const policy::Gate& gate, std::int64_t seed, Plan& plan) {
   const std::uint32_t middle = std::min(gate.pairs, policy::registered_looks(gate)[0].pairs) / 2;
   const auto add_placebo = [&] {
     for (std::uint32_t i = 1; i <= gate.placebo_pairs; ++i) {
-      for (const char* half : {"-first", "-second"}) {
-        plan.runs.push_back({"placebo-" + std::to_string(i) + half, gate.nondeterministic_arm,
-                             gate.pairs + i, seed});
-      }
+      const std::string id = "placebo-" + std::to_string(i);
+      add_pair({id + "-first", gate.nondeterministic_arm, gate.pairs + i, seed},
+               {id + "-second", gate.nondeterministic_arm, gate.pairs + i, seed}, plan);
     }
   };
   for (std::uint32_t pair = 1; pair <= gate.pairs; ++pair) {
@@ -47,9 +76,55 @@ void add_pairs(const policy::Gate& gate, std::int64_t seed, Plan& plan) {
     const Run nondet{"pair-" + std::to_string(pair) + "-nondet", gate.nondeterministic_arm, pair,
                      seed};
     const bool det_first = pair % 2 == 1;
-    plan.runs.push_back(det_first ? det : nondet);
-    plan.runs.push_back(det_first ? nondet : det);
+    add_pair(det_first ? det : nondet, det_first ? nondet : det, plan);
   }
+}
+
+Result<void> add_repeats(const policy::Gate& gate, const store::Bundle& bundle, std::int64_t seed,
+                         Plan& plan) {
+  if (auto known = needs_arm(bundle, gate.arm, gate); !known) return known;
+  for (std::uint32_t i = 0; i < gate.runs; ++i) {
+    Run run{run_name(i), gate.arm, 0, seed};
+    if (gate.allocation == policy::Allocation::same) {
+      run.allocation = 1;
+    } else if (i > 0 && gate.nodes == policy::NodeChoice::same) {
+      run.same_nodes_as = run_name(0);
+    } else if (i > 0 && gate.nodes == policy::NodeChoice::disjoint) {
+      run.other_nodes_than = run_name(0);
+    }
+    plan.runs.push_back(std::move(run));
+  }
+  return {};
+}
+
+/// The run that is not interrupted comes first: the others start from what it left on the way.
+Result<void> add_restart(const policy::Gate& gate, const store::Bundle& bundle, std::int64_t seed,
+                         Plan& plan) {
+  if (auto known = needs_arm(bundle, gate.arm, gate); !known) return known;
+  for (const auto& arm : {gate.resumed_arm, gate.broken_arm}) {
+    if (auto known = needs_arm(bundle, arm, gate, true); !known) return known;
+  }
+  std::vector<std::string> checkpoints;
+  for (const spec::Output& output : bundle.outputs) {
+    if (output.kind == "checkpoint") checkpoints.push_back(output.path);
+  }
+  if (checkpoints.size() != 1) {
+    return fail(Errc::invalid_input,
+                "gate '" + gate.name + "' resumes from a checkpoint, and bundle " +
+                    bundle.digest.brief() + " declares " +
+                    (checkpoints.empty() ? "none" : "more than one") + " among its outputs",
+                {}, "outputs: [{kind: checkpoint, path: NAME}]");
+  }
+  plan.checkpoint = checkpoints.front();
+  plan.from_iteration = gate.from_iteration;
+  plan.runs.push_back({"uninterrupted", gate.arm, 0, seed});
+  for (const auto& [id, arm] :
+       {std::pair{"resumed", gate.resumed_arm}, {"broken", gate.broken_arm}}) {
+    Run run{id, arm, 0, seed};
+    run.resumes = "uninterrupted";
+    plan.runs.push_back(std::move(run));
+  }
+  return {};
 }
 
 }  // namespace
@@ -87,19 +162,16 @@ Result<Plan> expand(const policy::Gate& gate, const store::Bundle& bundle,
   const std::int64_t seed = bundle.seeds.empty() ? 0 : bundle.seeds.front();
 
   switch (gate.kind) {
-    case policy::GateKind::repeatability: {
-      if (auto known = needs_arm(bundle, gate.arm, gate); !known) {
-        return tl::unexpected(known.error());
-      }
-      if (gate.allocation == policy::Allocation::same) {
-        return fail(Errc::unsupported, "runs inside one allocation cannot be planned",
-                    "gate '" + gate.name + "'", "write allocation: separate");
-      }
-      for (std::uint32_t i = 0; i < gate.runs; ++i) {
-        plan.runs.push_back({run_name(i), gate.arm, 0, seed});
+    case policy::GateKind::repeatability:
+      if (auto added = add_repeats(gate, bundle, seed, plan); !added) {
+        return tl::unexpected(added.error());
       }
       break;
-    }
+    case policy::GateKind::restart:
+      if (auto added = add_restart(gate, bundle, seed, plan); !added) {
+        return tl::unexpected(added.error());
+      }
+      break;
     case policy::GateKind::performance: {
       for (const auto& arm : {gate.deterministic_arm, gate.nondeterministic_arm}) {
         if (auto known = needs_arm(bundle, arm, gate); !known) {
@@ -129,27 +201,45 @@ std::vector<std::size_t> stages(const policy::Gate& gate, const Plan& plan) {
   return ends;
 }
 
+std::size_t allocation_end(const Plan& plan, std::size_t index) {
+  std::size_t end = index + 1;
+  const std::uint32_t shared = plan.runs.at(index).allocation;
+  while (shared != 0 && end < plan.runs.size() && plan.runs[end].allocation == shared) ++end;
+  return end;
+}
+
 Json to_json(const Plan& plan) {
+  // What a plan does not use is left out, so that plans recorded before it was known stay the same.
   Json runs = Json::array();
   for (const Run& run : plan.runs) {
-    runs.push_back({{"id", run.id},
-                    {"arm", run.arm},
-                    {"pair", run.pair == 0 ? Json(nullptr) : Json(run.pair)},
-                    {"seed", std::to_string(run.seed)}});
+    Json entry = {{"id", run.id},
+                  {"arm", run.arm},
+                  {"pair", run.pair == 0 ? Json(nullptr) : Json(run.pair)},
+                  {"seed", std::to_string(run.seed)}};
+    if (run.allocation != 0) entry["allocation"] = run.allocation;
+    if (!run.same_nodes_as.empty()) entry["same_nodes_as"] = run.same_nodes_as;
+    if (!run.other_nodes_than.empty()) entry["other_nodes_than"] = run.other_nodes_than;
+    if (!run.resumes.empty()) entry["resumes"] = run.resumes;
+    runs.push_back(std::move(entry));
   }
-  return {{"schema_version", 1},
-          {"gate", plan.gate},
-          {"kind", policy::name_of(plan.kind)},
-          {"bundle", plan.bundle.str()},
-          {"policy", plan.policy.str()},
-          {"scheduler", plan.scheduler},
-          {"reservation", plan.reservation},
-          {"reservation_fingerprint", plan.reservation_fingerprint.str()},
-          {"topology", to_json(plan.topology)},
-          {"tasks_per_node", plan.tasks_per_node},
-          {"run_limit_seconds",
-           std::chrono::duration_cast<std::chrono::seconds>(plan.run_limit).count()},
-          {"runs", std::move(runs)}};
+  Json json = {{"schema_version", 1},
+               {"gate", plan.gate},
+               {"kind", policy::name_of(plan.kind)},
+               {"bundle", plan.bundle.str()},
+               {"policy", plan.policy.str()},
+               {"scheduler", plan.scheduler},
+               {"reservation", plan.reservation},
+               {"reservation_fingerprint", plan.reservation_fingerprint.str()},
+               {"topology", to_json(plan.topology)},
+               {"tasks_per_node", plan.tasks_per_node},
+               {"run_limit_seconds",
+                std::chrono::duration_cast<std::chrono::seconds>(plan.run_limit).count()},
+               {"runs", std::move(runs)}};
+  if (!plan.checkpoint.empty()) {
+    json["checkpoint"] = plan.checkpoint;
+    json["from_iteration"] = plan.from_iteration;
+  }
+  return json;
 }
 
 Result<Plan> plan_from_json(const Json& json) {
@@ -161,7 +251,7 @@ Result<Plan> plan_from_json(const Json& json) {
     plan.gate = json.at("gate").get<std::string>();
     const auto kind = json.at("kind").get<std::string>();
     bool known = false;
-    for (const auto candidate : {policy::GateKind::repeatability, policy::GateKind::performance}) {
+    for (const auto candidate : policy::kGateKinds) {
       if (kind == policy::name_of(candidate)) {
         plan.kind = candidate;
         known = true;
@@ -183,8 +273,14 @@ Result<Plan> plan_from_json(const Json& json) {
       run.arm = entry.at("arm").get<std::string>();
       if (!entry.at("pair").is_null()) run.pair = entry.at("pair").get<std::uint32_t>();
       run.seed = std::stoll(entry.at("seed").get<std::string>());
+      run.allocation = entry.value("allocation", 0U);
+      run.same_nodes_as = entry.value("same_nodes_as", "");
+      run.other_nodes_than = entry.value("other_nodes_than", "");
+      run.resumes = entry.value("resumes", "");
       plan.runs.push_back(std::move(run));
     }
+    plan.checkpoint = json.value("checkpoint", "");
+    plan.from_iteration = json.value("from_iteration", std::int64_t{0});
     return plan;
   } catch (const std::exception& error) {
     return damaged(error.what());

@@ -59,6 +59,17 @@ Result<std::vector<Found>> find_files(const fs::path& folder, const store::Bundl
   return files;
 }
 
+/// What the arm sets by itself, in the names of captured_environment(): it may differ from that of
+/// another arm.
+std::vector<std::string> arm_settings(const store::Bundle& bundle, const std::string& name) {
+  std::vector<std::string> names;
+  const spec::Arm* arm = bundle.arm(name);
+  if (arm == nullptr) return names;
+  if (!arm->arguments.empty()) names.emplace_back("argv");
+  for (const auto& [variable, value] : arm->environment) names.push_back("env." + variable);
+  return names;
+}
+
 const OutputFile* recorded(const std::optional<Sentinel>& sentinel, const std::string& path) {
   if (!sentinel) return nullptr;
   const auto found = std::find_if(sentinel->files.begin(), sentinel->files.end(),
@@ -153,6 +164,7 @@ Result<Digest> collect(const EvidenceRequest& request, const store::Bundle& bund
       {"complete", outcome.complete},
       {"failure", outcome.failure},
       {"failure_class", name_of(outcome.failure_class)},
+      {"arm_settings", arm_settings(bundle, request.run.arm)},
       {"outputs", std::move(outputs)},
       {"files", std::move(files)}};
   const auto bytes = canonical_json(manifest);
@@ -233,6 +245,10 @@ Result<policy::RunEvidence> load_evidence(const store::BlobStore& store, const D
     run.failure_class = json->at("failure_class").get<std::string>();
     run.bundle = Digest::parse(json->at("bundle").get<std::string>()).value();
     run.evidence = manifest;
+    if (const Json job = json->value("job", Json()); job.is_object()) {
+      run.nodes = job.value("nodes", std::vector<std::string>());
+    }
+    run.arm_settings = json->value("arm_settings", std::vector<std::string>());
     auto captured = read_environment(store, *json);
     if (!captured) return tl::unexpected(captured.error());
     run.environment = std::move(*captured);

@@ -1,6 +1,10 @@
 #pragma once
 
+#include <filesystem>
 #include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
 
 #include "qualify/run/qualification.hpp"
 #include "qualify/store/bundle.hpp"
@@ -10,15 +14,25 @@ namespace qualify::run {
 /// Appends to the journal and tells whoever watches.
 class Recorder {
  public:
-  Recorder(journal::Database& database, const Ports& ports) : journal_(database), ports_(&ports) {}
+  Recorder(journal::Database& database, const Ports& ports)
+      : database_(&database), journal_(database), ports_(&ports) {}
 
   [[nodiscard]] const journal::Journal& journal() const { return journal_; }
   [[nodiscard]] Result<QualificationState> start(const plan::Plan& plan, const policy::Gate& gate);
   [[nodiscard]] Result<void> append(const std::string& qualification, const std::string& run,
                                     int attempt, const std::string& kind, const Json& payload);
+  /// One event for each of several runs: all of them, or none.
+  struct Entry {
+    std::string run;
+    int attempt = 0;
+    Json payload;
+  };
+  [[nodiscard]] Result<void> append_all(const std::string& qualification, const std::string& kind,
+                                        const std::vector<Entry>& entries);
   [[nodiscard]] Result<QualificationState> state_of(const std::string& qualification) const;
 
  private:
+  journal::Database* database_;
   journal::Journal journal_;
   const Ports* ports_;
 };
@@ -31,6 +45,10 @@ struct Context {
   Recorder& recorder;
   const store::Bundle& bundle;
 };
+
+/// The folder of one attempt at one run, absolute.
+[[nodiscard]] std::filesystem::path attempt_folder(const Context& context, const std::string& name,
+                                                   const std::string& run, int attempt);
 
 /// Runs what the first `runs` of the plan still lack, in order; the only stage that retries.
 [[nodiscard]] Result<QualificationState> execute(const Context& context, const std::string& name,

@@ -232,18 +232,33 @@ class AttemptJob {
 
 }  // namespace
 
-Result<Sentinel> run_job(const std::filesystem::path& plan_file, const JobContext& context,
-                         Clock& clock) {
-  const auto plan = read_job_plan(plan_file);
-  if (!plan) return tl::unexpected(plan.error());
+namespace {
+
+Result<Sentinel> run_attempt(const JobPlan& plan, const JobContext& context, Clock& clock) {
   // Whoever comes second (a job started again elsewhere, one that was given up on) does nothing.
   const std::string job_id = variable(context.environment, "SLURM_JOB_ID");
   if (auto claimed = claim_attempt(
-          plan->folder, "job " + (job_id.empty() ? plan->nonce : job_id) + " on " + context.host);
+          plan.folder, "job " + (job_id.empty() ? plan.nonce : job_id) + " on " + context.host);
       !claimed) {
     return tl::unexpected(claimed.error());
   }
-  return AttemptJob(*plan, context, clock).run();
+  return AttemptJob(plan, context, clock).run();
+}
+
+}  // namespace
+
+Result<Sentinel> run_job(const std::filesystem::path& plan_file, const JobContext& context,
+                         Clock& clock) {
+  const auto first = read_job_plan(plan_file);
+  if (!first) return tl::unexpected(first.error());
+  auto sentinel = run_attempt(*first, context, clock);
+  for (const std::filesystem::path& file : first->further) {
+    if (!sentinel || !sentinel->failure.empty()) break;
+    const auto next = read_job_plan(file);
+    if (!next) return tl::unexpected(next.error());
+    sentinel = run_attempt(*next, context, clock);
+  }
+  return sentinel;
 }
 
 }  // namespace qualify::run

@@ -7,6 +7,8 @@
 namespace qualify::run {
 
 Json to_json(const JobPlan& plan) {
+  Json further = Json::array();
+  for (const auto& file : plan.further) further.push_back(file.string());
   return {{"schema_version", 1},
           {"qualification", plan.qualification},
           {"gate", plan.gate},
@@ -23,7 +25,10 @@ Json to_json(const JobPlan& plan) {
           {"granted_nodes", plan.granted_nodes},
           {"nodes", plan.nodes},
           {"tasks_per_node", plan.tasks_per_node},
-          {"gpus_per_node", plan.gpus_per_node}};
+          {"gpus_per_node", plan.gpus_per_node},
+          {"checkpoint", plan.checkpoint.empty() ? Json(nullptr) : Json(plan.checkpoint.string())},
+          {"checkpoint_iteration", plan.checkpoint_iteration},
+          {"further", std::move(further)}};
 }
 
 Result<JobPlan> read_job_plan(const std::filesystem::path& file) {
@@ -54,6 +59,14 @@ Result<JobPlan> read_job_plan(const std::filesystem::path& file) {
     plan.nodes = json->at("nodes").get<std::uint32_t>();
     plan.tasks_per_node = json->at("tasks_per_node").get<std::uint32_t>();
     plan.gpus_per_node = json->at("gpus_per_node").get<std::uint32_t>();
+    // A live job of an earlier release has none of these.
+    if (const Json at = json->value("checkpoint", Json()); !at.is_null()) {
+      plan.checkpoint = at.get<std::string>();
+    }
+    plan.checkpoint_iteration = json->value("checkpoint_iteration", std::int64_t{0});
+    for (const Json& next : json->value("further", Json::array())) {
+      plan.further.emplace_back(next.get<std::string>());
+    }
     return plan;
   } catch (const std::exception& error) {
     return fail(Errc::invalid_input, std::string("not a job plan: ") + error.what(), file.string());

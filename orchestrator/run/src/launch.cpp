@@ -20,6 +20,14 @@ Result<std::string> value_of(const std::string& name, const store::Bundle& bundl
                              const JobPlan& plan, const JobLayout& layout) {
   if (name == "output") return layout.output.string();
   if (name == "seed") return std::to_string(plan.seed);
+  if (name == "checkpoint" || name == "checkpoint_iteration") {
+    if (plan.checkpoint.empty()) {
+      return fail(Errc::invalid_input, "{" + name + "} is known in a resumed run only", {},
+                  "use it in arms that a restart gate resumes");
+    }
+    return name == "checkpoint" ? plan.checkpoint.string()
+                                : std::to_string(plan.checkpoint_iteration);
+  }
   if (name == "container" && bundle.container.kind != spec::ContainerKind::none) {
     return bundle.container.kind == spec::ContainerKind::reference
                ? bundle.container.reference
@@ -50,7 +58,8 @@ Result<std::string> value_of(const std::string& name, const store::Bundle& bundl
     }
   }
   return fail(Errc::invalid_input, "the bundle has nothing named {" + name + "}", {},
-              "placeholders: {output} {seed} {container} {code.NAME} {config.NAME} {data.NAME}");
+              "placeholders: {output} {seed} {container} {checkpoint} {checkpoint_iteration} "
+              "{code.NAME} {config.NAME} {data.NAME}");
 }
 
 Result<std::string> replaced(const std::string& argument, const store::Bundle& bundle,

@@ -1,5 +1,6 @@
 #include "qualify/run/progress.hpp"
 
+#include <algorithm>
 #include <array>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -78,12 +79,25 @@ void apply(QualificationState& state, const journal::Event& entry) {
   } else if (entry.kind == event::kRunning) {
     attempt.running_seen = true;
     attempt.nodes = payload.at("job").at("nodes").get<std::vector<std::string>>();
+  } else if (entry.kind == event::kBreach) {
+    attempt.breach = payload.at("why").get<std::string>();
+    attempt.breach_class = parse_failure_class(
+        payload.value("failure_class", std::string(name_of(FailureClass::infrastructure))));
   } else if (entry.kind == event::kEnded) {
     attempt.ended = true;
     attempt.ended_at = entry.time;
     attempt.complete = payload.at("complete").get<bool>();
     attempt.failure = payload.at("failure").get<std::string>();
-    if (!payload.at("job").is_null()) attempt.job = canonical_bytes(payload.at("job"));
+    if (const Json& job = payload.at("job"); !job.is_null()) {
+      attempt.job = canonical_bytes(job);
+      if (auto nodes = job.at("nodes").get<std::vector<std::string>>(); !nodes.empty()) {
+        attempt.nodes = std::move(nodes);
+      }
+    }
+    if (payload.contains("cost")) {  // not in journals from before it was counted
+      attempt.node_seconds = payload["cost"].at("node_seconds").get<double>();
+      attempt.gpu_seconds = payload["cost"].at("gpu_seconds").get<double>();
+    }
     attempt.failure_class = parse_failure_class(payload.at("failure_class").get<std::string>());
   }
   // Other kinds are detail for people (history); they change no state.
@@ -121,6 +135,55 @@ Result<QualificationState> derive(const std::vector<journal::Event>& events) {
     return damaged(error.what());
   }
   return state;
+}
+
+std::vector<Cost> cost_by_arm(const QualificationState& state) {
+  std::vector<Cost> costs;
+  for (const RunState& run : state.runs) {
+    auto cost = std::find_if(costs.begin(), costs.end(),
+                             [&](const Cost& one) { return one.arm == run.run.arm; });
+    if (cost == costs.end()) cost = costs.insert(costs.end(), Cost{run.run.arm});
+    for (const Attempt& attempt : run.attempts) {
+      ++cost->attempts;
+      cost->node_seconds += attempt.node_seconds;
+      cost->gpu_seconds += attempt.gpu_seconds;
+    }
+  }
+  return costs;
+}
+
+Result<std::optional<Duration>> expected_duration(journal::Database& database,
+                                                  const plan::Plan& plan) {
+  struct Seen {
+    Duration sum{};
+    Duration::rep runs = 0;
+  };
+  std::map<std::string, Seen> by_arm;
+  const journal::Journal journal(database);
+  const auto names = journal.qualifications(plan.gate);
+  if (!names) return tl::unexpected(names.error());
+  for (const std::string& name : *names) {
+    const auto events = journal.events(name);
+    if (!events) return tl::unexpected(events.error());
+    const auto state = derive(*events);
+    if (!state) return tl::unexpected(state.error());
+    if (state->plan.bundle != plan.bundle) continue;
+    for (const RunState& run : state->runs) {
+      for (const Attempt& attempt : run.attempts) {
+        if (!attempt.complete || !attempt.submitted_at || !attempt.ended_at) continue;
+        Seen& seen = by_arm[run.run.arm];
+        seen.sum += std::max(Duration::zero(), *attempt.ended_at - *attempt.submitted_at);
+        ++seen.runs;
+      }
+    }
+  }
+  Duration all{};
+  for (const plan::Run& run : plan.runs) {
+    const auto seen = by_arm.find(run.arm);
+    if (seen == by_arm.end()) return std::optional<Duration>();
+    all += seen->second.sum / seen->second.runs;
+  }
+  return std::optional<Duration>(all);
 }
 
 Result<std::vector<QualificationState>> open_qualifications(journal::Database& database,

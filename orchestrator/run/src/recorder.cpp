@@ -18,10 +18,23 @@ Result<QualificationState> Recorder::start(const plan::Plan& plan, const policy:
 
 Result<void> Recorder::append(const std::string& qualification, const std::string& run, int attempt,
                               const std::string& kind, const Json& payload) {
-  const auto entry =
-      journal_.append(ports_->clock.now(), qualification, run, attempt, kind, payload);
-  if (!entry) return tl::unexpected(entry.error());
-  if (ports_->on_event) ports_->on_event(*entry);
+  return append_all(qualification, kind, {{run, attempt, payload}});
+}
+
+Result<void> Recorder::append_all(const std::string& qualification, const std::string& kind,
+                                  const std::vector<Entry>& entries) {
+  std::vector<journal::Event> recorded;
+  auto done = database_->transaction([&]() -> Result<void> {
+    for (const Entry& entry : entries) {
+      auto event = journal_.append(ports_->clock.now(), qualification, entry.run, entry.attempt,
+                                   kind, entry.payload);
+      if (!event) return tl::unexpected(event.error());
+      recorded.push_back(std::move(*event));
+    }
+    return {};
+  });
+  if (!done || !ports_->on_event) return done;
+  for (const journal::Event& event : recorded) ports_->on_event(event);
   return {};
 }
 

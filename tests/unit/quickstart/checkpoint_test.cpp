@@ -50,6 +50,23 @@ TEST(Checkpoint, FolderOfAllStandsForItsLatest) {
               ThrowsMessage<InputError>(HasSubstr("iteration 8; nothing is left")));
 }
 
+TEST(Checkpoint, AnyOfAllIsTakenByItsIteration) {
+  Finished f;
+  f.resumed.resume = f.first.output / "checkpoints";
+  f.resumed.ckpt_step = 4;
+  run(f.resumed);
+  const fs::path last = "checkpoints/iter_0000008/rank_000000.safetensors";
+  EXPECT_EQ(content(f.first.output / last), content(f.resumed.output / last));
+}
+
+TEST(Checkpoint, WithoutTheOptimizersStateTheRunGoesElsewhere) {
+  Finished f;
+  f.resumed.no_load_optim = true;
+  run(f.resumed);
+  const fs::path last = "checkpoints/iter_0000008/rank_000000.safetensors";
+  EXPECT_NE(content(f.first.output / last), content(f.resumed.output / last));
+}
+
 TEST(Checkpoint, ListsEveryShareWithItsSize) {
   Finished f;
   const auto metadata = nlohmann::json::parse(content(f.at4 / "metadata.json"));

@@ -198,6 +198,9 @@ struct Scenario {
   std::vector<FakeJob> jobs;
   policy::Verdict verdict;
   bool runs_differ;
+  policy::Allocation allocation = policy::Allocation::separate;
+  Duration heartbeat{};
+  bool completes = true;
 };
 
 /// Two seconds long: every further second only adds polls like those before.
@@ -220,22 +223,34 @@ FakeJob ends_as(JobState end) {
   job.end = end;
   return job;
 }
+FakeJob lasts(Duration duration) {
+  FakeJob job;
+  job.duration = duration;
+  return job;
+}
 FakeJob waits(Duration wait) {
   FakeJob job = good();
   job.wait = wait;
   return job;
 }
 
+void leave_result(const JobPlan& plan, const scheduler::Job& job, bool differ);
+
 /// What a job writes when it ends, once.
 void leave(const scheduler::JobRequest& request, const scheduler::Job& job, bool differ) {
   if (job.state != JobState::completed && job.state != JobState::failed) return;
   const auto plan = read_job_plan(request.plan_file).value();
+  leave_result(plan, job, differ);
+  for (const auto& file : plan.further) leave_result(read_job_plan(file).value(), job, differ);
+}
+
+void leave_result(const JobPlan& plan, const scheduler::Job& job, bool differ) {
   if (fs::exists(plan.folder / kSentinelFile)) return;  // in an earlier life of the cluster
   if (!make_folders(plan.folder / "output")) ::_exit(71);
   const auto file = plan.folder / "output" / "metrics.jsonl";
   std::ofstream(file) << R"({"iteration": 1, "lm loss": "0x412930)"
                       << (differ && plan.run == "b" ? "6a" : "69") << R"(", "time": )"
-                      << job.end_time->time_since_epoch().count() << "}\n";
+                      << job.end_time->time_since_epoch().count() + (plan.run == "b") << "}\n";
   Sentinel sentinel;
   sentinel.nonce = plan.nonce;
   sentinel.bundle = plan.bundle;
@@ -271,6 +286,8 @@ class CrashPoints : public ::testing::TestWithParam<Scenario> {
     request.gate.arm = "det";
     request.gate.required_metrics = {"lm loss"};
     request.gate.run_limit = 5min;
+    request.gate.allocation = GetParam().allocation;
+    request.gate.heartbeat = GetParam().heartbeat;
     scheduler::Reservation& reservation = request.grant.reservation;
     reservation.name = "night";
     reservation.start = start - 1min;
@@ -372,7 +389,7 @@ class CrashPoints : public ::testing::TestWithParam<Scenario> {
         complete += attempt.complete ? 1 : 0;
         submitted.erase(attempt.nonce);
       }
-      EXPECT_EQ(complete, 1) << "run " << run.run.id;
+      EXPECT_EQ(complete, GetParam().completes ? 1 : 0) << "run " << run.run.id;
       ASSERT_TRUE(run.evidence);
       const auto evidence = verify_evidence(state->evidence, *run.evidence);
       EXPECT_TRUE(evidence) << evidence.error().describe();
@@ -435,7 +452,15 @@ INSTANTIATE_TEST_SUITE_P(
             "AnswerLost", {answered(Answer::lost_after), good()}, policy::Verdict::pass, false},
         Scenario{
             "RequestLost", {answered(Answer::lost_before), good()}, policy::Verdict::pass, false},
-        Scenario{"Waiting", {waits(3s), good()}, policy::Verdict::pass, false}),
+        Scenario{"Waiting", {waits(3s), good()}, policy::Verdict::pass, false},
+        Scenario{"OneAllocation", {good()}, policy::Verdict::pass, false, policy::Allocation::same},
+        Scenario{"Hung",
+                 {lasts(1min)},
+                 policy::Verdict::inconclusive,
+                 false,
+                 policy::Allocation::separate,
+                 3s,
+                 false}),
     [](const auto& scenario) { return std::string(scenario.param.name); });
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include <fstream>
+#include <functional>
 #include <nlohmann/json.hpp>
 
 #include "qualify/base/files.hpp"
@@ -41,6 +42,7 @@ class Job : public ::testing::Test {
     plan.tasks_per_node = 2;
     EXPECT_TRUE(make_folders(plan.folder));
     EXPECT_TRUE(write_file_atomic(plan.folder / kJobPlanFile, to_json(plan).dump()));
+    if (on_planned) on_planned();
     JobContext context;
     context.host = "here";
     context.environment = {{"PATH", "/usr/bin:/bin"}};
@@ -49,6 +51,7 @@ class Job : public ::testing::Test {
 
   test::TempFolder folder;
   SystemClock clock;
+  std::function<void()> on_planned;  ///< when everything lies ready, before the job starts
   JobPlan plan = [] {
     JobPlan fresh;
     fresh.granted_nodes = {"here"};
@@ -71,6 +74,59 @@ TEST_F(Job, EveryTaskRunsAndEveryFileIsHashed) {
   const auto nodes = read_file(plan.folder / kNodesFile).value();
   EXPECT_THAT(nodes, HasSubstr("\"node\":\"here\""));
   EXPECT_EQ(read_sentinel(plan.folder).value()->nodes, sentinel->nodes);
+}
+
+/// A second attempt in the same allocation, whose job plan lies beside the first one's.
+JobPlan following(JobPlan plan, const fs::path& folder) {
+  plan.folder = folder;
+  plan.run = "b";
+  plan.further.clear();
+  return plan;
+}
+
+TEST_F(Job, AttemptsThatShareTheAllocationFollowEachOther) {
+  plan.further = {folder / "second" / kJobPlanFile};
+  ASSERT_TRUE(make_folders(folder / "second"));
+  on_planned = [&] {
+    ASSERT_TRUE(write_file_atomic(plan.further.front(),
+                                  to_json(following(plan, folder / "second")).dump()));
+  };
+  ASSERT_TRUE(run(kRank + "]"));
+  const auto first = read_sentinel(plan.folder).value();
+  const auto second = read_sentinel(folder / "second").value();
+  ASSERT_TRUE(first && second);
+  EXPECT_EQ(second->failure, "");
+  EXPECT_THAT(second->files,
+              Contains(Field(&OutputFile::path, "output/metrics/rank_000001.jsonl")));
+  EXPECT_GE(second->started, first->ended);
+}
+
+TEST_F(Job, NothingFollowsAnAttemptThatFailed) {
+  plan.further = {folder / "second" / kJobPlanFile};
+  ASSERT_TRUE(make_folders(folder / "second"));
+  on_planned = [&] {
+    ASSERT_TRUE(write_file_atomic(plan.further.front(),
+                                  to_json(following(plan, folder / "second")).dump()));
+  };
+  const auto sentinel = run(kRank + ", --exit, '5']");
+  ASSERT_TRUE(sentinel);
+  EXPECT_EQ(sentinel->exit_code, 5);
+  EXPECT_FALSE(read_sentinel(folder / "second").value());
+}
+
+TEST_F(Job, AResumedRunIsToldWhereItsCheckpointLies) {
+  plan.checkpoint = "/run/first/output/checkpoints";
+  plan.checkpoint_iteration = 100;
+  const auto sentinel = run(kRank + ", '{checkpoint}', '{checkpoint_iteration}']");
+  ASSERT_TRUE(sentinel);
+  EXPECT_THAT(sentinel->argv, Contains("/run/first/output/checkpoints"));
+  EXPECT_THAT(sentinel->argv, Contains("100"));
+}
+
+TEST_F(Job, ARunThatDoesNotResumeHasNoCheckpoint) {
+  const auto sentinel = run(kRank + ", '{checkpoint}']");
+  ASSERT_TRUE(sentinel);
+  EXPECT_THAT(sentinel->failure, HasSubstr("in a resumed run only"));
 }
 
 TEST_F(Job, WhatANodeFindsForbidsTheWorkload) {

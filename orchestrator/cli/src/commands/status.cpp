@@ -1,4 +1,6 @@
+#include <fmt/format.h>
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -57,12 +59,21 @@ Json to_json(const run::QualificationState& state) {
            {"complete", attempt.complete},
            {"failure", attempt.failure.empty() ? Json(nullptr) : Json(attempt.failure)},
            {"failure_class", run::name_of(attempt.failure_class)},
+           {"node_seconds", attempt.node_seconds},
+           {"gpu_seconds", attempt.gpu_seconds},
            {"nodes", attempt.nodes}});
     }
     runs.push_back({{"id", run.run.id},
                     {"arm", run.run.arm},
                     {"attempts", std::move(attempts)},
                     {"evidence", run.evidence ? Json(run.evidence->str()) : Json(nullptr)}});
+  }
+  Json costs = Json::array();
+  for (const run::Cost& cost : run::cost_by_arm(state)) {
+    costs.push_back({{"arm", cost.arm},
+                     {"attempts", cost.attempts},
+                     {"node_seconds", cost.node_seconds},
+                     {"gpu_seconds", cost.gpu_seconds}});
   }
   return {{"qualification", state.name},
           {"gate", state.plan.gate},
@@ -78,7 +89,32 @@ Json to_json(const run::QualificationState& state) {
           {"level", state.level ? Json(*state.level) : Json(nullptr)},
           {"reasons", state.reasons},
           {"certificate", state.certificate.empty() ? Json(nullptr) : Json(state.certificate)},
+          {"cost", std::move(costs)},
           {"runs", std::move(runs)}};
+}
+
+/// What one gate has cost, over all of its qualifications: a line for each arm.
+void print_cost(Session& session, const std::vector<run::QualificationState>& found) {
+  std::vector<run::Cost> all;
+  for (const auto& state : found) {
+    for (const run::Cost& cost : run::cost_by_arm(state)) {
+      auto sum = std::find_if(all.begin(), all.end(),
+                              [&](const run::Cost& one) { return one.arm == cost.arm; });
+      if (sum == all.end()) sum = all.insert(all.end(), run::Cost{cost.arm, 0, 0, 0});
+      sum->attempts += cost.attempts;
+      sum->node_seconds += cost.node_seconds;
+      sum->gpu_seconds += cost.gpu_seconds;
+    }
+  }
+  std::erase_if(all, [](const run::Cost& cost) { return cost.attempts == 0; });
+  if (all.empty()) return;
+  session.out << '\n';
+  Table table({"COST OF ARM", "ATTEMPTS", "NODE-SECONDS", "GPU-SECONDS"});
+  for (const run::Cost& cost : all) {
+    table.add({cost.arm, std::to_string(cost.attempts), fmt::format("{:.0f}", cost.node_seconds),
+               fmt::format("{:.0f}", cost.gpu_seconds)});
+  }
+  table.print(session.out, session.width);
 }
 
 /// The latest qualification of every gate; all of one gate when it is named.
@@ -151,6 +187,7 @@ Result<Exit> run_status(Session& session, const Options& options) {
     table.add({one.gate.name, "armed", one.bundle.brief(), std::move(why)});
   }
   table.print(session.out, session.width);
+  if (!options.gate.empty()) print_cost(session, *found);
   bool first = true;
   for (const auto& entry : *found) {
     const std::string step = next_step(entry);

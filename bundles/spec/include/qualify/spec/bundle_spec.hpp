@@ -69,8 +69,9 @@ struct Topology {
 struct Launch {
   std::uint32_t tasks_per_node = 1;
   std::vector<std::string> argv;  ///< placeholders {code.NAME} {config.NAME} {data.NAME}
-                                  ///< {container} {output} {seed}; "{{" and "}}" are braces
-                                  ///< (placeholders.hpp)
+                                  ///< {container} {output} {seed}, and in arms that are resumed
+                                  ///< {checkpoint} {checkpoint_iteration}; "{{" and "}}" are
+                                  ///< braces (placeholders.hpp)
 };
 
 /// Something that the workload leaves below {output}.

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <filesystem>
 #include <string>
@@ -16,25 +17,42 @@
 /// docs/formats/qualification.md.
 namespace qualify::policy {
 
-enum class GateKind { repeatability, performance };
+enum class GateKind { repeatability, performance, restart };
+inline constexpr std::array kGateKinds = {GateKind::repeatability, GateKind::performance,
+                                          GateKind::restart};
 [[nodiscard]] const char* name_of(GateKind kind);
 
 /// What counts as two independent runs.
 enum class Allocation { separate, same };
+
+/// On which nodes the runs after the first are, measured by the first one's. Whichever it was in
+/// the end is in the certificate.
+enum class NodeChoice { any, same, disjoint };
 
 struct Gate {
   std::string name;
   GateKind kind = GateKind::repeatability;
   std::string description;
   Duration run_limit{};  ///< wall-clock limit of one run; longer is a workload timeout
+  /// A running workload that shows no new iteration for so long hangs, and is cancelled; its
+  /// start-up counts too. 0 = only run_limit ends it.
+  Duration heartbeat{};
 
-  // repeatability
-  std::string arm;
-  std::uint32_t runs = 2;
+  // repeatability and restart
+  std::string arm;  ///< restart: of the run that is not interrupted
   exactness::Level level = exactness::Level::e1;
-  Allocation allocation = Allocation::separate;
   std::vector<std::string> required_metrics;
   std::int64_t steps = 0;  ///< iterations 1..steps must all be there; 0 = whatever the runs have
+
+  // repeatability
+  std::uint32_t runs = 2;
+  Allocation allocation = Allocation::separate;
+  NodeChoice nodes = NodeChoice::any;
+
+  // restart
+  std::string resumed_arm;
+  std::string broken_arm;           ///< resumes wrongly on purpose; must not come out equal
+  std::int64_t from_iteration = 0;  ///< of the checkpoint; compared from the next iteration on
 
   // performance
   std::string deterministic_arm;

@@ -22,10 +22,13 @@ enum class Verdict { pass, fail, inconclusive, needs_decision, blocked };
 struct RunEvidence {
   std::string run;  ///< planned run id
   std::string arm;
-  std::uint32_t pair = 0;  ///< performance: the pair it belongs to, from 1
-  std::string allocation;  ///< job id that ran it: equal ids = one allocation
-  bool complete = false;   ///< scheduler state, sentinel and checksums agree on success
-  std::string failure;  ///< when not complete: what happened, "exit code 3", "killed by signal 9"
+  std::uint32_t pair = 0;          ///< performance: the pair it belongs to, from 1
+  std::string allocation;          ///< job id that ran it: equal ids = one allocation
+  std::vector<std::string> nodes;  ///< where it ran, sorted; empty when not known
+  /// Names of the environment (exactness::Environment) that its arm sets by itself.
+  std::vector<std::string> arm_settings;
+  bool complete = false;  ///< scheduler state, sentinel and checksums agree on success
+  std::string failure;    ///< when not complete: what happened, "exit code 3", "killed by signal 9"
   std::string failure_class;  ///< "workload", "infrastructure", "disagreement"; empty when complete
   evidence::RunMetrics metrics;
   std::vector<GpuReading> gpus;  ///< before and after the workload; empty where none was told
@@ -42,8 +45,8 @@ struct PairJudgement {
   std::string run_b;
   std::optional<exactness::Comparison> comparison;  ///< repeatability
   std::optional<double> step_time_ratio;            ///< performance: det / nondet medians
-  /// Repeatability: of two runs of one arm nothing is declared to differ. Null when either captured
-  /// none.
+  /// Repeatability and restart: of two runs of one arm nothing is declared to differ. Null when
+  /// either captured none.
   std::optional<exactness::EnvironmentComparison> environment = {};
 };
 

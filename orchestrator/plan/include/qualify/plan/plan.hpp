@@ -14,12 +14,18 @@
 /// byte for byte.
 namespace qualify::plan {
 
-/// One execution of one arm, in an allocation of its own.
+/// One execution of one arm.
 struct Run {
   std::string id;  ///< unique in the plan, usable as a folder name: "a", "pair-1-det"
   std::string arm;
   std::uint32_t pair = 0;  ///< performance: from 1, placebo pairs after the others; 0 = none
   std::int64_t seed = 0;
+  /// Runs of one number stand next to each other and share one job, one after the other on the
+  /// same nodes; 0 = a job of its own.
+  std::uint32_t allocation = 0;
+  std::string same_nodes_as = {};     ///< an earlier run, on whose nodes this one must be
+  std::string other_nodes_than = {};  ///< an earlier run, whose nodes this one must avoid
+  std::string resumes = {};           ///< an earlier run, from whose checkpoint this one starts
 };
 
 struct Plan {
@@ -34,6 +40,10 @@ struct Plan {
   std::uint32_t tasks_per_node = 1;
   Duration run_limit{};
   std::vector<Run> runs;  ///< in the order of execution
+  /// Restart: the output below {output} that holds the checkpoint, and the iteration after which a
+  /// resumed run goes on.
+  std::string checkpoint;
+  std::int64_t from_iteration = 0;
 
   /// Wall-clock bound of runs [first, last): each at its limit, and a margin for its start.
   /// By default of the whole plan.
@@ -51,6 +61,9 @@ struct Plan {
 /// plan reaches, and at the end. Ascending; the last is the number of runs. Looks that stop early
 /// leave the rest of the plan undone.
 [[nodiscard]] std::vector<std::size_t> stages(const policy::Gate& gate, const Plan& plan);
+
+/// One past the last run that shares the job of run `index`.
+[[nodiscard]] std::size_t allocation_end(const Plan& plan, std::size_t index);
 
 [[nodiscard]] Json to_json(const Plan& plan);
 /// Errors: integrity.

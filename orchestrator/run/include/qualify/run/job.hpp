@@ -27,8 +27,11 @@ struct JobContext {
 ///   logs/verify.log, logs/collect.log     of the node steps
 ///   nodes/, nodes.jsonl   what each node says of itself (node.hpp)
 ///   result.json        the sentinel
-/// A workload that fails is recorded in the sentinel, and is no error. Errors: what kept the
-/// workload from being started; they are in the sentinel too wherever it could be written.
+/// Attempts that share the allocation (JobPlan::further) follow one after the other, each in its
+/// own folder; the first that fails is the last.
+/// A workload that fails is recorded in the sentinel, and is no error. Returns the last attempt's
+/// sentinel. Errors: what kept the workload from being started; they are in the sentinel too
+/// wherever it could be written.
 [[nodiscard]] Result<Sentinel> run_job(const std::filesystem::path& plan_file,
                                        const JobContext& context, Clock& clock);
 

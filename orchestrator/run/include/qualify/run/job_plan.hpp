@@ -31,6 +31,11 @@ struct JobPlan {
   std::uint32_t nodes = 1;
   std::uint32_t tasks_per_node = 1;
   std::uint32_t gpus_per_node = 0;
+  /// What {checkpoint} and {checkpoint_iteration} stand for in a resumed run; empty otherwise.
+  std::filesystem::path checkpoint;
+  std::int64_t checkpoint_iteration = 0;
+  /// Job plans of the attempts that follow in the same allocation, absolute, in order.
+  std::vector<std::filesystem::path> further;
 };
 
 inline constexpr const char* kJobPlanFile = "job-plan.json";

@@ -43,8 +43,12 @@ struct Attempt {
   FailureClass failure_class = FailureClass::none;
   std::optional<Time> submitted_at;
   std::optional<Time> ended_at;
-  std::vector<std::string> nodes;  ///< as recorded while running
-  std::string job;                 ///< the scheduler's last word, canonical JSON; empty = none
+  std::vector<std::string> nodes;  ///< where it ran, by the scheduler's word; empty = not known
+  std::string breach;              ///< why it is being, or was, cancelled; empty = it was not
+  FailureClass breach_class = FailureClass::none;
+  double node_seconds = 0;  ///< what it cost, by the scheduler's times; of a shared job its share
+  double gpu_seconds = 0;
+  std::string job;  ///< the scheduler's last word, canonical JSON; empty = none
 };
 
 struct RunState {
@@ -78,8 +82,24 @@ struct QualificationState {
   [[nodiscard]] bool open() const { return !finished() && cancelled.empty(); }
 };
 
+/// What was spent, failed attempts too.
+struct Cost {
+  std::string arm;
+  int attempts = 0;
+  double node_seconds = 0;
+  double gpu_seconds = 0;
+};
+/// By arm, in the order in which the plan first names them.
+[[nodiscard]] std::vector<Cost> cost_by_arm(const QualificationState& state);
+
 /// Errors: integrity (events that no engine writes in this order).
 [[nodiscard]] Result<QualificationState> derive(const std::vector<journal::Event>& events);
+
+/// How long all runs of a plan will take, by the mean of whole earlier runs of the same gate,
+/// bundle and arms, from submission to end. Nothing where some arm was never run to its end.
+/// Errors: busy, io, integrity.
+[[nodiscard]] Result<std::optional<Duration>> expected_duration(journal::Database& database,
+                                                                const plan::Plan& plan);
 
 /// The latest qualification of every gate, or of one, where it is open(). Oldest first.
 /// Errors: busy, io, integrity.

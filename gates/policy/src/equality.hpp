@@ -1,0 +1,40 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "qualify/policy/judge.hpp"
+
+/// What the kinds of gates share that ask for equal runs. All pure.
+namespace qualify::policy {
+
+/// What speaks for and against equality so far; doubts and differences in the words of a reason.
+struct Findings {
+  std::vector<std::string> differences;
+  std::vector<std::string> doubts;
+  std::vector<std::string> limits;
+  std::optional<exactness::Level> level;  ///< lowest of the required metrics that match
+};
+
+/// Doubts that one run raises by itself: incomplete, read with faults, a required metric that is
+/// missing, short or not finite. Steps first_step..gate.steps must be there.
+void weigh_run(const Gate& gate, const RunEvidence& run, std::int64_t first_step,
+               Findings& findings);
+
+/// Two runs that ought to be equal from `first_step` on: their environments and all their metrics.
+[[nodiscard]] PairJudgement weigh_pair(const Gate& gate, const RunEvidence& a, const RunEvidence& b,
+                                       std::int64_t first_step, Findings& findings);
+
+/// Nodes that two runs were on, in words for limits: "the same nodes"; empty when either is not
+/// known.
+[[nodiscard]] std::string nodes_shared(const RunEvidence& a, const RunEvidence& b);
+
+/// Fail on a difference, inconclusive on a doubt, else a pass that says `what` is equal.
+[[nodiscard]] Judgement conclude(const std::string& what, Findings findings,
+                                 std::vector<PairJudgement> pairs);
+
+[[nodiscard]] Judgement judge_repeatability(const Gate& gate, const std::vector<RunEvidence>& runs);
+[[nodiscard]] Judgement judge_restart(const Gate& gate, const std::vector<RunEvidence>& runs);
+
+}  // namespace qualify::policy

@@ -1,0 +1,67 @@
+#include <set>
+
+#include "equality.hpp"
+
+namespace qualify::policy {
+
+namespace {
+
+/// What the gate asks of the runs' places, against where they were.
+void weigh_places(const Gate& gate, const std::vector<RunEvidence>& runs, Findings& findings) {
+  std::set<std::string> allocations;
+  for (const RunEvidence& run : runs) {
+    if (run.complete) allocations.insert(run.allocation);
+  }
+  if (gate.allocation == Allocation::separate && allocations.size() < runs.size() &&
+      findings.doubts.empty()) {
+    findings.doubts.emplace_back("two runs shared an allocation, the gate asks for separate ones");
+  }
+  for (std::size_t i = 1; i < runs.size(); ++i) {
+    const std::string shared = nodes_shared(runs[0], runs[i]);
+    const bool as_asked =
+        gate.nodes == NodeChoice::any || shared.empty() ||
+        (gate.nodes == NodeChoice::same ? shared == "the same nodes" : shared == "disjoint nodes");
+    if (!as_asked) {
+      findings.doubts.push_back(runs[0].run + " and " + runs[i].run + " had " + shared +
+                                ", the gate asks for " +
+                                (gate.nodes == NodeChoice::same ? "the same" : "disjoint ones"));
+    }
+  }
+}
+
+}  // namespace
+
+Judgement judge_repeatability(const Gate& gate, const std::vector<RunEvidence>& runs) {
+  Findings findings;
+  for (const RunEvidence& run : runs) weigh_run(gate, run, 1, findings);
+  if (runs.size() < gate.runs) {
+    findings.doubts.push_back(std::to_string(runs.size()) + " of " + std::to_string(gate.runs) +
+                              " runs are there");
+  }
+  weigh_places(gate, runs, findings);
+  std::vector<PairJudgement> pairs;
+  for (std::size_t i = 1; i < runs.size(); ++i) {
+    pairs.push_back(weigh_pair(gate, runs[0], runs[i], 1, findings));
+  }
+  Judgement judgement = conclude(
+      std::to_string(runs.size()) + " runs of arm '" + gate.arm + "' are equal bit for bit",
+      std::move(findings), std::move(pairs));
+  if (judgement.verdict != Verdict::pass) return judgement;
+  std::set<std::string> places;
+  std::set<std::string> allocations;
+  for (const RunEvidence& run : runs) {
+    allocations.insert(run.allocation);
+    if (&run != &runs[0]) places.insert(nodes_shared(runs[0], run));
+  }
+  if (allocations.size() < runs.size()) {
+    judgement.limits.emplace_back("same allocation: weaker than separate ones");
+  }
+  for (const std::string& place : places) {
+    if (!place.empty() && place != "disjoint nodes") {
+      judgement.limits.push_back("on " + place + ": says nothing of others");
+    }
+  }
+  return judgement;
+}
+
+}  // namespace qualify::policy

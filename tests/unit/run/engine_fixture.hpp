@@ -1,0 +1,214 @@
+#pragma once
+
+#include <gmock/gmock.h>
+
+#include <fstream>
+#include <functional>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "qualify/base/files.hpp"
+#include "qualify/run/job_plan.hpp"
+#include "qualify/run/qualification.hpp"
+#include "qualify/run/sentinel.hpp"
+#include "qualify/scheduler/fake.hpp"
+#include "support/fake_clock.hpp"
+#include "support/temp_folder.hpp"
+
+namespace qualify::run {
+
+using namespace std::chrono_literals;
+using scheduler::Answer;
+using scheduler::FakeJob;
+using scheduler::JobState;
+using ::testing::HasSubstr;
+
+/// Counts what it signs; refuses on demand, as a key on a token that was pulled out.
+class TestSigner final : public ledger::Signer {
+ public:
+  explicit TestSigner(std::unique_ptr<ledger::Signer> key) : key_(std::move(key)) {}
+  const ledger::PublicKey& public_key() const override { return key_->public_key(); }
+  Result<std::string> sign(std::string_view message) const override {
+    if (broken) return fail(Errc::io, "the key is gone");
+    return key_->sign(message);
+  }
+  bool broken = false;
+
+ private:
+  std::unique_ptr<ledger::Signer> key_;
+};
+
+/// One gate of two runs on a scripted cluster; each job leaves metrics and a result as a real one.
+class Engine : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_TRUE(init_state(folder / "state"));
+    state.emplace(open_state(folder / "state").value());
+    signer.emplace(ledger::load_key(state->paths.signing_key()).value());
+
+    std::ofstream(folder / "bundle.yaml")
+        << "schema_version: 1\nname: b\nrecipe: debug\n"
+           "launch: {argv: [/bin/true]}\n"
+           "arms: {det: {}, fast: {}, again: {arguments: ['{checkpoint}']},\n"
+           "       wrong: {arguments: ['{checkpoint}', --wrong]}}\n"
+           "outputs:\n"
+           "  - {kind: metrics, path: metrics.jsonl}\n"
+           "  - {kind: checkpoint, path: checkpoints, required: false}\n";
+    const auto spec = spec::read_bundle_spec(folder / "bundle.yaml");
+    ASSERT_TRUE(spec) << spec.error().describe();
+    const auto bundle = store::seal(*spec, state->bundles);
+    ASSERT_TRUE(bundle) << bundle.error().describe();
+
+    request.bundle = bundle->digest;
+    request.gate.name = "repeat";
+    request.gate.arm = "det";
+    request.gate.required_metrics = {"lm loss"};
+    request.gate.run_limit = 5min;
+    scheduler::Reservation& reservation = request.grant.reservation;
+    reservation.name = "night";
+    reservation.start = clock.now() - 1min;
+    reservation.end = clock.now() + 12h;
+    reservation.flags = {"SPEC_NODES"};
+    reservation.nodes = {"n1"};
+    reservation.node_count = 1;
+    request.grant.gate = "repeat";
+    request.grant.scheduler = "fake";
+
+    scheduler::FakeScript script;
+    script.reservations = {reservation};
+    script.nodes = {usable("n1")};
+    script.jobs = {FakeJob{}};
+    cluster.emplace(std::move(script), clock,
+                    [this](const auto& job_request, const auto& job) { leave(job_request, job); });
+  }
+
+  /// What the job writes when it ends: for the run that it is of, and those that share it.
+  void leave(const scheduler::JobRequest& job_request, const scheduler::Job& job) {
+    if (job.state != JobState::completed && job.state != JobState::failed) return;
+    const auto first = read_job_plan(job_request.plan_file).value();
+    std::vector<JobPlan> plans = {first};
+    for (const auto& file : first.further) plans.push_back(read_job_plan(file).value());
+    for (const JobPlan& plan : plans) {
+      const bool fails =
+          job.state == JobState::failed && (failing_run.empty() || failing_run == plan.run);
+      leave_result(plan, job, fails);
+      if (fails) break;
+    }
+  }
+
+  void leave_result(const JobPlan& plan, const scheduler::Job& job, bool fails) {
+    ASSERT_TRUE(make_folders(plan.folder / "output"));
+    if (request.gate.kind == policy::GateKind::performance) {
+      leave_step_times(plan);
+    } else {
+      leave_metrics(plan);
+    }
+    Sentinel sentinel;
+    sentinel.nonce = plan.nonce;
+    sentinel.bundle = plan.bundle;
+    sentinel.nodes = job.nodes;
+    if (fails) sentinel.failure = "exit code 3";
+    if (fails) sentinel.stage = "train";
+    sentinel.started = sentinel.ended = clock.now();
+    const auto hashed = hash_file(plan.folder / "output" / "metrics.jsonl").value();
+    sentinel.files = {{"output/metrics.jsonl", hashed.size, hashed.digest}};
+    ASSERT_TRUE(write_file_atomic(plan.folder / kSentinelFile, to_json(sentinel).dump()));
+  }
+
+  void leave_metrics(const JobPlan& plan) {
+    // float32 bits, so that equality is exact; the time tells the runs apart.
+    const std::int64_t first = plan.checkpoint.empty() ? 1 : plan.checkpoint_iteration + 1;
+    std::ofstream out(plan.folder / "output" / "metrics.jsonl");
+    for (std::int64_t step = first; step <= steps; ++step) {
+      const auto bits = last_bits.find(plan.run);
+      out << R"({"iteration": )" << step << R"(, "lm loss": "0x412930)"
+          << (bits == last_bits.end() ? "69" : bits->second) << R"(", "time": )"
+          << clock.now().time_since_epoch().count() + std::hash<std::string>()(plan.run) % 1000
+          << "}\n";
+    }
+  }
+
+  /// Step times whose pairs lie around the 1% line, so that no look decides; every run its own.
+  void leave_step_times(const JobPlan& plan) {
+    std::ofstream out(plan.folder / "output" / "metrics.jsonl");
+    const auto run = static_cast<double>(cluster->submissions());
+    const bool deterministic = plan.arm == "det";
+    const bool odd = plan.run.find("pair-1") == 0 || plan.run.find("pair-3") == 0;
+    const double ratio = !deterministic ? 1 : odd ? 1.03 : 0.99;
+    for (int step = 1; step <= 40; ++step) {
+      out << R"({"iteration": )" << step << R"(, "iteration-time": )"
+          << ratio * (1 + 1e-4 * ((step * 7 + static_cast<int>(run)) % 5) + 1e-6 * run) << "}\n";
+    }
+  }
+
+  /// A gate with looks at 4 and 6 pairs: 10 runs of 7 minutes with their margin, then 4 more.
+  void make_performance_gate() {
+    request.gate.kind = policy::GateKind::performance;
+    request.gate.deterministic_arm = "det";
+    request.gate.nondeterministic_arm = "fast";
+    request.gate.looks = {{4, 0.01}, {6, 0.04}};
+    request.gate.pairs = 6;
+    request.gate.required_metrics.clear();
+  }
+  static scheduler::Node usable(const std::string& name) {
+    scheduler::Node node;
+    node.name = name;
+    node.usable = true;
+    return node;
+  }
+  /// A reservation of these nodes, all well; every run needs one.
+  void reserve(const std::vector<std::string>& nodes) {
+    request.grant.reservation.nodes = nodes;
+    request.grant.reservation.node_count = static_cast<std::uint32_t>(nodes.size());
+    cluster->script().reservations = {request.grant.reservation};
+    cluster->script().nodes.clear();
+    for (const std::string& node : nodes) cluster->script().nodes.push_back(usable(node));
+  }
+  void reservation_ends_in(Duration left) {
+    request.grant.reservation.end = clock.now() + left;
+    cluster->script().reservations = {request.grant.reservation};
+  }
+
+  Result<Outcome> go() {
+    stop = Stop::none;
+    const Ports ports{*cluster,
+                      *signer,
+                      clock,
+                      [this] {
+                        if (on_poll) on_poll();
+                        return stop;
+                      },
+                      [this](const journal::Event& event) {
+                        if (on_event) on_event(event);
+                      },
+                      "/usr/bin/qualify",
+                      {}};
+    return qualify_gate(*state, request, ports);
+  }
+  void jobs(std::vector<FakeJob> wanted) { cluster->script().jobs = std::move(wanted); }
+  static FakeJob ends_as(JobState end) {
+    FakeJob job;
+    job.end = end;
+    return job;
+  }
+  static FakeJob answered(Answer answer) {
+    FakeJob job;
+    job.answer = answer;
+    return job;
+  }
+
+  test::TempFolder folder;
+  test::FakeClock clock;
+  std::optional<State> state;
+  std::optional<TestSigner> signer;
+  std::optional<scheduler::Fake> cluster;
+  Request request;
+  Stop stop = Stop::none;
+  std::function<void(const journal::Event&)> on_event;
+  std::function<void()> on_poll;                 ///< whenever the engine asks whether to stop
+  std::map<std::string, std::string> last_bits;  ///< of a run's loss; "69" where not named
+  std::int64_t steps = 1;
+  std::string failing_run;  ///< of those that share a job that fails; empty = the first
+};
+
+}  // namespace qualify::run
