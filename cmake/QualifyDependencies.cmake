@@ -6,6 +6,7 @@ find_package(SQLite3 3.37 REQUIRED) # STRICT tables
 find_package(nlohmann_json 3.11 REQUIRED)
 find_package(yaml-cpp 0.7 REQUIRED)
 find_package(fmt 9 REQUIRED)
+find_package(date 3.0 REQUIRED) # time zones
 find_package(CLI11 2.1 REQUIRED)
 find_package(tl-expected REQUIRED)
 find_package(Boost 1.81 REQUIRED COMPONENTS filesystem)

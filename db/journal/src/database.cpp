@@ -14,13 +14,13 @@
 #include "errors.hpp"
 #include "migrations.hpp"
 #include "qualify/base/files.hpp"
+#include "transcript.hpp"
 
 namespace qualify::journal {
 
 namespace {
 
-constexpr std::int64_t kApplicationId = 0x514C4659;  // "QLFY", set by 0001_journal.sql
-constexpr std::uint64_t kMaxCopy = 4ULL << 30U;      // bytes of a database read into memory
+constexpr std::uint64_t kMaxCopy = 4ULL << 30U;  // bytes of a database read into memory
 constexpr int kCopyTries = 5;
 
 // Database file format, "The Database Header": bytes 18 and 19 are 2 for write-ahead log, 1 for a
@@ -75,18 +75,6 @@ Result<std::optional<std::string>> read_undisturbed(const fs::path& file) {
   return std::move(*content);
 }
 
-Unexpected fail_not_ours(const fs::path& file) {
-  return fail(Errc::integrity, "not a qualify database", file.string(),
-              "another program made this file; use another state folder");
-}
-
-Unexpected fail_newer(std::int64_t version, const fs::path& file) {
-  return fail(Errc::unsupported,
-              "made by a newer qualify (schema " + std::to_string(version) + ", this one knows " +
-                  std::to_string(schema_version()) + ")",
-              file.string(), "use that version; a database is never taken back to an older one");
-}
-
 /// URI form of a path, for flags that only URIs have.
 std::string uri_of(const fs::path& file, const char* query) {
   std::string uri = "file:";
@@ -109,7 +97,10 @@ int schema_version() {
   return migrations().back().number;
 }
 
+Database::Database(sqlite3* db, std::filesystem::path file) : db_(db), file_(std::move(file)) {}
+
 Database::~Database() {
+  transcript_.reset();  // its statements are the connection's
   sqlite3_close(db_);
 }
 
@@ -117,13 +108,15 @@ Database::Database(Database&& other) noexcept
     : db_(std::exchange(other.db_, nullptr)),
       file_(std::move(other.file_)),
       journal_mode_(std::move(other.journal_mode_)),
-      notes_(std::move(other.notes_)) {}
+      notes_(std::move(other.notes_)),
+      transcript_(std::move(other.transcript_)) {}
 
 Database& Database::operator=(Database&& other) noexcept {
   std::swap(db_, other.db_);
   std::swap(file_, other.file_);
   std::swap(journal_mode_, other.journal_mode_);
   std::swap(notes_, other.notes_);
+  std::swap(transcript_, other.transcript_);
   return *this;
 }
 
@@ -138,6 +131,26 @@ Result<Database> Database::open(const fs::path& file, const OpenOptions& options
   if (auto done = database.prepare_connection(options); !done) return tl::unexpected(done.error());
   if (auto done = database.choose_journal_mode(options); !done) return tl::unexpected(done.error());
   if (auto done = database.migrate(); !done) return tl::unexpected(done.error());
+  if (!options.transcript.empty()) {
+    auto transcript = TranscriptWriter::open(options.transcript, raw);
+    if (!transcript) return tl::unexpected(transcript.error());
+    database.transcript_ = std::move(*transcript);
+  }
+  return database;
+}
+
+Result<Database> Database::open_as_is(const fs::path& file) {
+  sqlite3* raw = nullptr;
+  const int code =
+      sqlite3_open_v2(file.c_str(), &raw,
+                      SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, nullptr);
+  Database database(raw, file);
+  if (code != SQLITE_OK) return fail_sqlite(raw, code, "cannot open", file.string());
+  // A schema with a damaged entry is then still read for the others.
+  if (auto done = database.execute("PRAGMA writable_schema = ON; PRAGMA cell_size_check = ON;");
+      !done) {
+    return tl::unexpected(done.error());
+  }
   return database;
 }
 
@@ -180,41 +193,6 @@ Result<void> Database::choose_journal_mode(const OpenOptions& options) {
   }
   // A read releases what EXCLUSIVE held.
   return execute("PRAGMA locking_mode = NORMAL; SELECT count(*) FROM sqlite_schema");
-}
-
-Result<void> Database::migrate() {
-  const auto version = number_of("PRAGMA user_version");
-  if (!version) return tl::unexpected(version.error());
-  if (*version == schema_version()) {
-    // The usual case takes no write lock.
-    const auto id = number_of("PRAGMA application_id");
-    if (!id) return tl::unexpected(id.error());
-    if (*id != kApplicationId) return fail_not_ours(file_);
-    return {};
-  }
-  for (const Migration& migration : migrations()) {
-    auto done = transaction([&]() -> Result<void> {
-      // Read inside the transaction: another process may have migrated since.
-      const auto current = number_of("PRAGMA user_version");
-      if (!current) return tl::unexpected(current.error());
-      const auto id = number_of("PRAGMA application_id");
-      if (!id) return tl::unexpected(id.error());
-      const auto tables = number_of("SELECT count(*) FROM sqlite_schema");
-      if (!tables) return tl::unexpected(tables.error());
-      const bool empty = *tables == 0 && *id == 0 && *current == 0;
-      if (!empty && *id != kApplicationId) return fail_not_ours(file_);
-      if (*current > schema_version()) return fail_newer(*current, file_);
-      if (*current >= migration.number) return {};
-      if (auto applied = execute(migration.sql); !applied) {
-        Error error = applied.error();
-        error.context = std::string(migration.name) + " on " + file_.string();
-        return tl::unexpected(std::move(error));
-      }
-      return execute("PRAGMA user_version = " + std::to_string(migration.number));
-    });
-    if (!done) return done;
-  }
-  return {};
 }
 
 Result<Database> Database::open_read_only(const fs::path& file, const OpenOptions& options) {
@@ -382,8 +360,10 @@ Result<void> Database::Scope::begin() {
 Result<void> Database::Scope::commit() {
   auto done = database_->execute(nested_ ? "RELEASE part" : "COMMIT");
   // A COMMIT that failed leaves the transaction open: the destructor rolls it back.
-  if (done) open_ = false;
-  return done;
+  if (!done) return done;
+  open_ = false;
+  if (nested_ || !database_->transcript_) return {};
+  return database_->transcript_->follow();
 }
 
 Database::Scope::~Scope() {

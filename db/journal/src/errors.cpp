@@ -5,6 +5,8 @@
 #include <cerrno>
 #include <string_view>
 
+#include "qualify/journal/database.hpp"
+
 namespace qualify::journal {
 
 namespace {
@@ -40,8 +42,7 @@ Unexpected fail_sqlite(sqlite3* db, int code, std::string what, const std::strin
       return fail(Errc::no_space, std::move(message), context, "make room on that disk");
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:
-      return fail(Errc::integrity, std::move(message), context,
-                  "the database is damaged or is none; look with: qualify doctor");
+      return fail(Errc::integrity, std::move(message), context, kRebuildHint);
     case SQLITE_READONLY:
     case SQLITE_CANTOPEN:
     case SQLITE_PERM:
@@ -55,6 +56,19 @@ Unexpected fail_sqlite(sqlite3* db, int code, std::string what, const std::strin
     default:
       return fail(Errc::internal, std::move(message), context);
   }
+}
+
+Unexpected fail_not_ours(const std::filesystem::path& file) {
+  return fail(Errc::integrity, "not a qualify database", file.string(),
+              "another program made this file: use another state folder; or its header is damaged: "
+              "qualify doctor --rebuild");
+}
+
+Unexpected fail_newer(std::int64_t version, const std::filesystem::path& file) {
+  return fail(Errc::unsupported,
+              "made by a newer qualify (schema " + std::to_string(version) + ", this one knows " +
+                  std::to_string(schema_version()) + ")",
+              file.string(), "use that version; a database is never taken back to an older one");
 }
 
 }  // namespace qualify::journal

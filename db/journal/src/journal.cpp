@@ -30,22 +30,26 @@ Result<Event> Journal::append(Time time, const std::string& qualification, const
                               int attempt, const std::string& kind, const Json& payload) {
   auto bytes = canonical_json(payload);
   if (!bytes) return tl::unexpected(bytes.error());
-  auto insert = database_->prepare(
-      "INSERT INTO event (time, qualification, run, attempt, kind, payload) "
-      "VALUES (?1, ?2, ?3, ?4, ?5, ?6) RETURNING sequence");
-  if (!insert) return tl::unexpected(insert.error());
-  insert->bind(1, time.time_since_epoch().count()).bind(3, run).bind(4, attempt);
-  insert->bind(5, kind).bind(6, *bytes);
-  if (qualification.empty()) {
-    insert->bind_null(2);
-  } else {
-    insert->bind(2, qualification);
-  }
-  auto row = insert->step();
-  if (!row) return tl::unexpected(row.error());
-  const std::int64_t sequence = insert->number(0);
-  // Outside a transaction the commit happens with this last step.
-  if (auto done = insert->step(); !done) return tl::unexpected(done.error());
+  std::int64_t sequence = 0;
+  auto done = database_->transaction([&]() -> Result<void> {
+    auto insert = database_->prepare(
+        "INSERT INTO event (time, qualification, run, attempt, kind, payload) "
+        "VALUES (?1, ?2, ?3, ?4, ?5, ?6) RETURNING sequence");
+    if (!insert) return tl::unexpected(insert.error());
+    insert->bind(1, time.time_since_epoch().count()).bind(3, run).bind(4, attempt);
+    insert->bind(5, kind).bind(6, *bytes);
+    if (qualification.empty()) {
+      insert->bind_null(2);
+    } else {
+      insert->bind(2, qualification);
+    }
+    auto row = insert->step();
+    if (!row) return tl::unexpected(row.error());
+    sequence = insert->number(0);
+    if (auto end = insert->step(); !end) return tl::unexpected(end.error());
+    return {};
+  });
+  if (!done) return tl::unexpected(done.error());
   return Event{sequence, time, qualification, run, attempt, kind, std::move(*bytes)};
 }
 
@@ -80,10 +84,11 @@ Result<std::vector<Event>> Journal::general_events() const {
 }
 
 Result<std::vector<std::string>> Journal::qualifications(const std::string& gate) const {
+  // One without events lost them: only its number is known (docs/decisions/0009-transcript.md).
   auto select =
-      database_->prepare(gate.empty() ? "SELECT name FROM qualification ORDER BY id"
-                                      : "SELECT name FROM qualification WHERE gate = ?1 ORDER BY "
-                                        "id");
+      database_->prepare(std::string("SELECT name FROM qualification WHERE ") +
+                         (gate.empty() ? "" : "gate = ?1 AND ") +
+                         "EXISTS (SELECT 1 FROM event WHERE qualification = name) ORDER BY id");
   if (!select) return tl::unexpected(select.error());
   if (!gate.empty()) select->bind(1, gate);
   std::vector<std::string> names;

@@ -1,5 +1,6 @@
 #include <sqlite3.h>
 
+#include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <utility>
 
@@ -77,6 +78,29 @@ std::int64_t Statement::number(int column) const {
 
 bool Statement::is_null(int column) const {
   return sqlite3_column_type(statement_, column) == SQLITE_NULL;
+}
+
+Json Statement::row() const {
+  Json row = Json::object();
+  for (int i = 0; i < sqlite3_column_count(statement_); ++i) {
+    Json& value = row[sqlite3_column_name(statement_, i)];
+    switch (sqlite3_column_type(statement_, i)) {
+      case SQLITE_INTEGER:
+        value = number(i);
+        break;
+      case SQLITE_NULL:
+        break;
+      case SQLITE_BLOB: {
+        const std::string bytes = text(i);
+        value = {
+            {"hex", to_hex({reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()})}};
+        break;
+      }
+      default:  // no table has real numbers
+        value = text(i);
+    }
+  }
+  return row;
 }
 
 void Statement::reset() {

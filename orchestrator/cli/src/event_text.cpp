@@ -6,6 +6,7 @@
 
 #include "qualify/base/json.hpp"
 #include "qualify/daemon/arming.hpp"
+#include "qualify/rebuild/rebuild.hpp"
 #include "qualify/run/progress.hpp"
 #include "table.hpp"
 
@@ -62,6 +63,9 @@ std::string words(const journal::Event& event, const Json& payload) {
   }
   if (event.kind == arming::kDisarmed) {
     return fmt::format("gate {} disarmed by {}: {}", text("gate"), text("by"), text("why"));
+  }
+  if (event.kind == rebuild::event::kRebuilt) {
+    return fmt::format("database rebuilt by {}; lost: {}", text("by"), payload.at("lost").size());
   }
   return event.kind;
 }

@@ -42,7 +42,9 @@ fs::path Session::state_folder() const {
   if (!state_option.empty()) return folder / state_option;
   if (const std::string set = variable("QUALIFY_STATE"); !set.empty()) return folder / set;
   for (fs::path at = folder;; at = at.parent_path()) {
-    if (fs::exists(at / ".qualify" / "qualify.db")) return at / ".qualify";
+    const run::StatePaths paths{at / ".qualify"};
+    // A state that lost its database is one still: its transcript says so.
+    if (fs::exists(paths.database()) || fs::exists(paths.transcript())) return paths.folder;
     if (at == at.parent_path()) return folder / ".qualify";
   }
 }
@@ -82,6 +84,26 @@ Exit Session::report(Json record, const std::vector<Error>& faults, bool json,
 void Session::print_json(Json record) {
   if (!record.contains("schema_version")) record["schema_version"] = 1;
   out << record.dump(2, ' ', false, Json::error_handler_t::replace) << '\n';
+}
+
+namespace {
+
+Result<run::State> say_notes(const Session& session, Result<run::State> state) {
+  if (!state) return state;
+  for (const std::string& note : state->database.notes()) {
+    session.err << "qualify: " << note << '\n';
+  }
+  return state;
+}
+
+}  // namespace
+
+Result<run::State> open_state(const Session& session) {
+  return say_notes(session, run::open_state(session.state_folder()));
+}
+
+Result<run::State> open_state_read_only(const Session& session) {
+  return say_notes(session, run::open_state_read_only(session.state_folder()));
 }
 
 Result<policy::Gate> find_gate(const Session& session, const std::string& file,

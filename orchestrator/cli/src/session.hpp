@@ -48,6 +48,11 @@ struct Session {
   void print_json(Json record);
 };
 
+/// The state folder of this session; what a person should know about how its database was opened (a
+/// migration, a file system without shared memory) is said on `err`. Errors: run::open_state's.
+[[nodiscard]] Result<run::State> open_state(const Session& session);
+[[nodiscard]] Result<run::State> open_state_read_only(const Session& session);
+
 /// The gate of a file, or an error that lists those there are. Errors: not_found, invalid_input.
 [[nodiscard]] Result<policy::Gate> find_gate(const Session& session, const std::string& file,
                                              const std::string& name);

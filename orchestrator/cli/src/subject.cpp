@@ -93,7 +93,7 @@ Result<Subject> read_subject(const Session& session, const std::string& name,
     return fail(Errc::not_found, "no such file or folder, and " + why, name,
                 "a side is a path, a run such as repeat-1/a, or a certificate's id");
   };
-  auto state = run::open_state_read_only(session.state_folder());
+  auto state = open_state_read_only(session);
   if (!state && state.error().code == Errc::not_found) {
     return unknown("there is no state to look for a run in");
   }
@@ -123,7 +123,7 @@ Result<Subject> read_subject(const Session& session, const std::string& name,
 }
 
 Result<Subject> read_baseline_subject(const Session& session, const std::string& baseline) {
-  auto state = run::open_state_read_only(session.state_folder());
+  auto state = open_state_read_only(session);
   if (!state) return tl::unexpected(state.error());
   const auto found = find_baseline(*state, baseline);
   if (!found) return tl::unexpected(found.error());
@@ -137,7 +137,7 @@ Result<std::optional<exactness::EnvironmentComparison>> compare_captured(const S
   if (!a.run || !b.run || !a.run->environment || !b.run->environment) {
     return std::optional<exactness::EnvironmentComparison>();
   }
-  const auto state = run::open_state_read_only(session.state_folder());
+  const auto state = open_state_read_only(session);
   if (!state) return tl::unexpected(state.error());
   const auto bundle_a = store::load(state->bundles, a.run->bundle);
   if (!bundle_a) return tl::unexpected(bundle_a.error());

@@ -8,10 +8,29 @@ namespace qualify::run {
 
 namespace {
 
+/// A database has been here: what it held is to be had back, and not begun anew.
+bool lost_its_database(const StatePaths& paths) {
+  std::error_code ignored;
+  const bool ran = fs::exists(paths.runs()) && !fs::is_empty(paths.runs(), ignored);
+  return !fs::exists(paths.database()) && (ran || fs::exists(paths.transcript()));
+}
+
+Unexpected fail_lost(const StatePaths& paths) {
+  return fail(Errc::integrity, "the database is missing", paths.database().string(),
+              "rebuild it from what lies beside it with: qualify doctor --rebuild");
+}
+
 Result<void> must_exist(const StatePaths& paths) {
   if (fs::exists(paths.database())) return {};
+  if (lost_its_database(paths)) return fail_lost(paths);
   return fail(Errc::not_found, "no state folder", paths.folder.string(),
               "make one with: qualify init");
+}
+
+Result<journal::Database> open_database(const StatePaths& paths) {
+  journal::OpenOptions options;
+  options.transcript = paths.transcript();
+  return journal::Database::open(paths.database(), options);
 }
 
 }  // namespace
@@ -22,6 +41,7 @@ Result<void> init_state(const std::filesystem::path& folder) {
     return fail(Errc::already_exists, "a state folder is there already", folder.string(),
                 "go on with: qualify status");
   }
+  if (lost_its_database(paths)) return fail_lost(paths);
   for (const fs::path& made : {paths.folder, paths.runs(), paths.local_jobs(), paths.temporary(),
                                paths.signing_key().parent_path()}) {
     if (auto done = make_folders(made); !done) return done;
@@ -36,7 +56,7 @@ Result<void> init_state(const std::filesystem::path& folder) {
     if (auto opened = store::BlobStore::open(store); !opened) return tl::unexpected(opened.error());
   }
   // Last: a state without its database does not exist, so an init that was cut off can be repeated.
-  auto database = journal::Database::open(paths.database());
+  auto database = open_database(paths);
   if (!database) return tl::unexpected(database.error());
   return {};
 }
@@ -48,7 +68,7 @@ Result<State> open_state(const std::filesystem::path& folder) {
   if (!bundles) return tl::unexpected(bundles.error());
   auto evidence = store::BlobStore::open(paths.evidence());
   if (!evidence) return tl::unexpected(evidence.error());
-  auto database = journal::Database::open(paths.database());
+  auto database = open_database(paths);
   if (!database) return tl::unexpected(database.error());
   return State{paths, std::move(*bundles), std::move(*evidence), std::move(*database)};
 }

@@ -16,7 +16,7 @@ namespace {
 Result<Exit> run_arm(Session& session, const GateOptions& options) {
   const auto gate = find_gate(session, options.file, options.gate);
   if (!gate) return tl::unexpected(gate.error());
-  auto state = run::open_state(session.state_folder());
+  auto state = open_state(session);
   if (!state) return tl::unexpected(state.error());
   const auto digest = store::resolve(state->bundles, options.bundle);
   if (!digest) return tl::unexpected(digest.error());
@@ -50,7 +50,7 @@ struct DisarmOptions {
 };
 
 Result<Exit> run_disarm(Session& session, const DisarmOptions& options) {
-  auto state = run::open_state(session.state_folder());
+  auto state = open_state(session);
   if (!state) return tl::unexpected(state.error());
   const auto done =
       daemon::disarm(state->database, session.clock.now(), options.gate, session.user, options.why);

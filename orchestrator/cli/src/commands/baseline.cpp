@@ -29,7 +29,7 @@ std::string brief_time(Time time) {
 }
 
 Result<Exit> run_set(Session& session, const Options& options) {
-  auto state = run::open_state(session.state_folder());
+  auto state = open_state(session);
   if (!state) return tl::unexpected(state.error());
   const auto baseline = set_baseline(session, *state, options.name, options.certificate);
   if (!baseline) return tl::unexpected(baseline.error());
@@ -45,7 +45,7 @@ Result<Exit> run_set(Session& session, const Options& options) {
 }
 
 Result<Exit> run_show(Session& session, const Options& options) {
-  auto state = run::open_state_read_only(session.state_folder());
+  auto state = open_state_read_only(session);
   if (!state) return tl::unexpected(state.error());
   const auto current = find_baseline(*state, options.name);
   if (!current) return tl::unexpected(current.error());
@@ -77,7 +77,7 @@ Result<Exit> run_show(Session& session, const Options& options) {
 }
 
 Result<Exit> run_list(Session& session, const Options& options) {
-  auto state = run::open_state_read_only(session.state_folder());
+  auto state = open_state_read_only(session);
   if (!state) return tl::unexpected(state.error());
   const auto all = all_baselines(*state);
   if (!all) return tl::unexpected(all.error());

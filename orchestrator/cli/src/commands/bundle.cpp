@@ -23,7 +23,7 @@ struct Options {
 Result<Exit> run_seal(Session& session, const Options& options) {
   const auto spec = spec::read_bundle_spec(session.folder / options.spec);
   if (!spec) return tl::unexpected(spec.error());
-  auto state = run::open_state(session.state_folder());
+  auto state = open_state(session);
   if (!state) return tl::unexpected(state.error());
   const auto bundle = store::seal(*spec, state->bundles, {options.allow_dirty, options.jobs});
   if (!bundle) return tl::unexpected(bundle.error());
@@ -97,7 +97,7 @@ void print_bundle(Session& session, const store::Bundle& bundle) {
 }
 
 Result<Exit> run_show(Session& session, const Options& options) {
-  const auto state = run::open_state_read_only(session.state_folder());
+  const auto state = open_state_read_only(session);
   if (!state) return tl::unexpected(state.error());
   const auto digest = store::resolve(state->bundles, options.bundle);
   if (!digest) return tl::unexpected(digest.error());
@@ -112,7 +112,7 @@ Result<Exit> run_show(Session& session, const Options& options) {
 }
 
 Result<Exit> run_verify(Session& session, const Options& options) {
-  const auto state = run::open_state_read_only(session.state_folder());
+  const auto state = open_state_read_only(session);
   if (!state) return tl::unexpected(state.error());
   const auto digest = store::resolve(state->bundles, options.bundle);
   if (!digest) return tl::unexpected(digest.error());

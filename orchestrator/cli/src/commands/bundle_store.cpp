@@ -35,7 +35,7 @@ Result<store::Bundle> find_bundle(const store::BlobStore& store, const std::stri
 }
 
 Result<Exit> run_list(Session& session, const Options& options) {
-  const auto state = run::open_state_read_only(session.state_folder());
+  const auto state = open_state_read_only(session);
   if (!state) return tl::unexpected(state.error());
   const auto bundles = store::list(state->bundles);
   if (!bundles) return tl::unexpected(bundles.error());
@@ -65,7 +65,7 @@ Result<Exit> run_list(Session& session, const Options& options) {
 }
 
 Result<Exit> run_diff(Session& session, const Options& options) {
-  const auto state = run::open_state_read_only(session.state_folder());
+  const auto state = open_state_read_only(session);
   if (!state) return tl::unexpected(state.error());
   const auto a = find_bundle(state->bundles, options.bundle);
   if (!a) return tl::unexpected(a.error());
@@ -95,7 +95,7 @@ Result<Exit> run_diff(Session& session, const Options& options) {
 }
 
 Result<Exit> run_export(Session& session, const Options& options) {
-  const auto state = run::open_state_read_only(session.state_folder());
+  const auto state = open_state_read_only(session);
   if (!state) return tl::unexpected(state.error());
   const auto digest = store::resolve(state->bundles, options.bundle);
   if (!digest) return tl::unexpected(digest.error());
@@ -108,7 +108,7 @@ Result<Exit> run_export(Session& session, const Options& options) {
 }
 
 Result<Exit> run_import(Session& session, const Options& options) {
-  auto state = run::open_state(session.state_folder());
+  auto state = open_state(session);
   if (!state) return tl::unexpected(state.error());
   const auto digests = store::import_bundles(state->bundles, session.folder / options.path);
   if (!digests) return tl::unexpected(digests.error());
@@ -117,7 +117,7 @@ Result<Exit> run_import(Session& session, const Options& options) {
 }
 
 Result<Exit> run_materialize(Session& session, const Options& options) {
-  const auto state = run::open_state_read_only(session.state_folder());
+  const auto state = open_state_read_only(session);
   if (!state) return tl::unexpected(state.error());
   const auto bundle = find_bundle(state->bundles, options.bundle);
   if (!bundle) return tl::unexpected(bundle.error());
@@ -172,7 +172,7 @@ Result<std::set<Digest>> digests_in_use(run::State& state) {
 }
 
 Result<Exit> run_gc(Session& session, const Options& options) {
-  auto state = run::open_state(session.state_folder());
+  auto state = open_state(session);
   if (!state) return tl::unexpected(state.error());
   const auto grace = parse_duration(options.grace);
   if (!grace) return tl::unexpected(grace.error());

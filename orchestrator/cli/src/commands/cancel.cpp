@@ -69,7 +69,7 @@ Result<FileLock> wait_for_lock(Session& session, const run::State& state) {
 }
 
 Result<Exit> run_cancel(Session& session, const Options& options) {
-  auto state = run::open_state(session.state_folder());
+  auto state = open_state(session);
   if (!state) return tl::unexpected(state.error());
   const auto open = run::open_qualifications(state->database, options.gate);
   if (!open) return tl::unexpected(open.error());

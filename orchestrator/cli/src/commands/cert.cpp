@@ -20,7 +20,7 @@ struct Options {
 };
 
 Result<Exit> run_list(Session& session, const Options& options) {
-  auto state = run::open_state_read_only(session.state_folder());
+  auto state = open_state_read_only(session);
   if (!state) return tl::unexpected(state.error());
   const ledger::Ledger ledger(state->database);
   const auto records = ledger.records(ledger::RecordKind::certificate, options.gate);
@@ -61,7 +61,7 @@ Result<ledger::Record> find(run::State& state, const std::string& id) {
 }
 
 Result<Exit> run_show(Session& session, const Options& options) {
-  auto state = run::open_state_read_only(session.state_folder());
+  auto state = open_state_read_only(session);
   if (!state) return tl::unexpected(state.error());
   const auto record = find(*state, options.id);
   if (!record) return tl::unexpected(record.error());
@@ -92,7 +92,7 @@ Result<void> check_trust(const run::State& state, const ledger::Record& record) 
 }
 
 Result<Exit> run_verify(Session& session, const Options& options) {
-  auto state = run::open_state_read_only(session.state_folder());
+  auto state = open_state_read_only(session);
   if (!state) return tl::unexpected(state.error());
   const auto record = find(*state, options.id);
   if (!record) return tl::unexpected(record.error());

@@ -123,7 +123,7 @@ class DaemonLoop {
 };
 
 Result<Exit> run_daemon(Session& session) {
-  auto state = run::open_state(session.state_folder());
+  auto state = open_state(session);
   if (!state) return tl::unexpected(state.error());
   const auto lock = FileLock::acquire(state->paths.daemon_lock(), false);
   if (!lock) {

@@ -32,7 +32,7 @@ Result<std::vector<journal::Event>> load(run::State& state, const std::string& g
 }
 
 Result<Exit> run_history(Session& session, const Options& options) {
-  auto state = run::open_state_read_only(session.state_folder());
+  auto state = open_state_read_only(session);
   if (!state) return tl::unexpected(state.error());
   const auto events = load(*state, options.gate);
   if (!events) return tl::unexpected(events.error());

@@ -116,7 +116,7 @@ void print_plan(Session& session, const plan::Plan& plan, const std::string& bun
 Result<Exit> run_plan(Session& session, const GateOptions& options) {
   const auto gate = find_gate(session, options.file, options.gate);
   if (!gate) return tl::unexpected(gate.error());
-  auto state = run::open_state_read_only(session.state_folder());
+  auto state = open_state_read_only(session);
   if (!state) return tl::unexpected(state.error());
   const auto digest = store::resolve(state->bundles, options.bundle);
   if (!digest) return tl::unexpected(digest.error());

@@ -53,7 +53,7 @@ Result<Exit> run_list(Session& session, const Options& options) {
 Result<Exit> run_grant(Session& session, const Options& options) {
   const auto gate = find_gate(session, options.file, options.gate);
   if (!gate) return tl::unexpected(gate.error());
-  auto state = run::open_state(session.state_folder());
+  auto state = open_state(session);
   if (!state) return tl::unexpected(state.error());
   const auto scheduler = open_scheduler(session, options.name);
   if (!scheduler) return tl::unexpected(scheduler.error());
@@ -118,7 +118,7 @@ Result<std::optional<scheduler::Fault>> check_access(scheduler::Scheduler& sched
 Result<Exit> run_check(Session& session, const Options& options) {
   const auto gate = find_gate(session, options.file, options.gate);
   if (!gate) return tl::unexpected(gate.error());
-  auto state = run::open_state_read_only(session.state_folder());
+  auto state = open_state_read_only(session);
   if (!state) return tl::unexpected(state.error());
   const auto bundle = bundle_for_check(*state, options.bundle);
   if (!bundle) return tl::unexpected(bundle.error());
@@ -176,7 +176,7 @@ Result<Exit> run_check(Session& session, const Options& options) {
 }
 
 Result<Exit> run_revoke(Session& session, const Options& options) {
-  auto state = run::open_state(session.state_folder());
+  auto state = open_state(session);
   if (!state) return tl::unexpected(state.error());
   const auto count = revoke_grants(session, *state, options.gate, options.name);
   if (!count) return tl::unexpected(count.error());

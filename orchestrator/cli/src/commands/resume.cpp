@@ -16,7 +16,7 @@ Exit worse(Exit a, Exit b) {
 }
 
 Result<Exit> run_resume(Session& session, const std::string& gate) {
-  auto state = run::open_state(session.state_folder());
+  auto state = open_state(session);
   if (!state) return tl::unexpected(state.error());
   const auto open = run::open_qualifications(state->database, gate);
   if (!open) return tl::unexpected(open.error());

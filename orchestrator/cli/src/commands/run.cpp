@@ -19,7 +19,7 @@ Result<Exit> run_gate(Session& session, const GateOptions& options, const std::s
   }
   const auto gate = find_gate(session, options.file, options.gate);
   if (!gate) return tl::unexpected(gate.error());
-  auto state = run::open_state(session.state_folder());
+  auto state = open_state(session);
   if (!state) return tl::unexpected(state.error());
   const auto digest = store::resolve(state->bundles, options.bundle);
   if (!digest) return tl::unexpected(digest.error());

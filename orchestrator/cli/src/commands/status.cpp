@@ -139,7 +139,7 @@ Result<std::vector<run::QualificationState>> load(run::State& state, const std::
 }
 
 Result<Exit> run_status(Session& session, const Options& options) {
-  auto state = run::open_state_read_only(session.state_folder());
+  auto state = open_state_read_only(session);
   if (!state) return tl::unexpected(state.error());
   const auto found = load(*state, options.gate);
   if (!found) return tl::unexpected(found.error());

@@ -4,17 +4,21 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "qualify/base/error.hpp"
+#include "qualify/base/json.hpp"
 
 struct sqlite3;
 struct sqlite3_stmt;
 
 /// The one SQLite file of a state folder, shared by journal and ledger.
 namespace qualify::journal {
+
+class TranscriptWriter;
 
 /// A prepared statement. Bind by position from 1, step, read columns from 0. Not thread-safe.
 /// A bind that cannot succeed (no such position) is a bug and throws std::logic_error.
@@ -36,11 +40,14 @@ class Statement {
   [[nodiscard]] std::string text(int column) const;
   [[nodiscard]] std::int64_t number(int column) const;
   [[nodiscard]] bool is_null(int column) const;
+  /// The whole row: column names to text, integers or null; a blob is {"hex": …}.
+  [[nodiscard]] Json row() const;
   /// Makes it ready for the next bind and step; bindings stay.
   void reset();
 
  private:
   friend class Database;
+  friend class TranscriptWriter;
   Statement(sqlite3* db, sqlite3_stmt* statement) : db_(db), statement_(statement) {}
   sqlite3* db_;
   sqlite3_stmt* statement_;
@@ -58,15 +65,20 @@ struct OpenOptions {
   std::chrono::milliseconds busy_timeout{10'000};  ///< how long to wait for another writer
   std::function<Result<FileSystem>(const std::filesystem::path&)> file_system_of =
       journal::file_system_of;
+  /// Writers keep a copy of every committed row here (transcript.hpp), durable before a transaction
+  /// returns; empty: none.
+  std::filesystem::path transcript{};
 };
 
 /// STRICT tables, foreign keys, WAL on local disks only (statfs), busy_timeout first, migrations
-/// applied at open, each in one transaction. Not thread-safe; one writer process at a time works,
-/// others wait up to the timeout and then get `busy`.
+/// applied at open, each in one transaction, and a copy `<file>.before-NNNN` made before the first
+/// of them (NNNN: its number) touches an existing database. Not thread-safe; one writer process at
+/// a time works, others wait up to the timeout and then get `busy`.
 class Database {
  public:
-  /// Creates or migrates. Errors: io, busy, integrity (not ours, corrupt), unsupported (newer
-  /// schema).
+  /// Creates or migrates; notes() says what was migrated, and where the copy is. Errors: io,
+  /// no_space, busy, integrity (not ours, corrupt, not what its transcript says), unsupported
+  /// (newer schema).
   [[nodiscard]] static Result<Database> open(const std::filesystem::path& file,
                                              const OpenOptions& options = {});
   /// Never writes, needs no write access. Where SQLite itself cannot read a write-ahead-log
@@ -77,6 +89,9 @@ class Database {
   /// busy.
   [[nodiscard]] static Result<Database> open_read_only(const std::filesystem::path& file,
                                                        const OpenOptions& options = {});
+  /// Opens whatever is there, however damaged, without looking at it, for salvage from a copy: it
+  /// may join the log. Errors: those of SQLite.
+  [[nodiscard]] static Result<Database> open_as_is(const std::filesystem::path& file);
   ~Database();
   Database(Database&&) noexcept;
   Database& operator=(Database&&) noexcept;
@@ -85,6 +100,8 @@ class Database {
   [[nodiscard]] Result<void> execute(std::string_view sql) const;
   /// BEGIN IMMEDIATE … COMMIT around `work`; ROLLBACK when it fails or throws. Inside another
   /// transaction it is a part of that one: its own failure undoes only its own changes.
+  /// An error after COMMIT is possible where there is a transcript (disk full): the change is made
+  /// then, as after a kill at that moment, and the next writer catches up.
   template <class Work>
   [[nodiscard]] Result<void> transaction(Work&& work) {
     Scope scope(*this);
@@ -118,10 +135,11 @@ class Database {
     bool open_ = false;
   };
 
-  explicit Database(sqlite3* db, std::filesystem::path file) : db_(db), file_(std::move(file)) {}
+  explicit Database(sqlite3* db, std::filesystem::path file);
   [[nodiscard]] Result<void> prepare_connection(const OpenOptions& options);
   [[nodiscard]] Result<void> choose_journal_mode(const OpenOptions& options);
   [[nodiscard]] Result<void> migrate();
+  [[nodiscard]] Result<std::filesystem::path> back_up(int migration) const;
   [[nodiscard]] Result<void> check_schema_for_reading() const;
   [[nodiscard]] Result<std::int64_t> number_of(std::string_view sql) const;
   [[nodiscard]] Result<std::string> text_of(std::string_view sql) const;
@@ -132,6 +150,7 @@ class Database {
   std::filesystem::path file_;
   std::string journal_mode_;
   std::vector<std::string> notes_;
+  std::unique_ptr<TranscriptWriter> transcript_;
 };
 
 /// user_version of a database that all migrations were applied to.

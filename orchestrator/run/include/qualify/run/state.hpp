@@ -19,9 +19,11 @@ struct StatePaths {
   [[nodiscard]] std::filesystem::path local_jobs() const { return folder / "local"; }
   [[nodiscard]] std::filesystem::path temporary() const { return folder / "tmp"; }
   [[nodiscard]] std::filesystem::path database() const { return folder / "qualify.db"; }
+  [[nodiscard]] std::filesystem::path transcript() const { return folder / "transcript.jsonl"; }
   [[nodiscard]] std::filesystem::path lock() const { return folder / "lock"; }
   [[nodiscard]] std::filesystem::path daemon_lock() const { return folder / "daemon.lock"; }
   [[nodiscard]] std::filesystem::path signing_key() const { return folder / "keys" / "signer.pem"; }
+  [[nodiscard]] std::filesystem::path log_key() const { return folder / "keys" / "log.pem"; }
 };
 
 /// An opened state folder. Not thread-safe; several processes may have one open, and the writers
@@ -33,10 +35,12 @@ struct State {
   journal::Database database;
 };
 
-/// Makes a fresh state with a signing key. Errors: already_exists, io, no_space.
+/// Makes a fresh state with a signing key. Errors: already_exists, integrity (a state is there
+/// whose database is missing), io, no_space.
 [[nodiscard]] Result<void> init_state(const std::filesystem::path& folder);
 
-/// Errors: not_found (hint: qualify init), io, busy, integrity, unsupported.
+/// Errors: not_found (hint: qualify init), io, busy, integrity (hint: qualify doctor --rebuild),
+/// unsupported.
 [[nodiscard]] Result<State> open_state(const std::filesystem::path& folder);
 /// For reading commands: needs no write access.
 [[nodiscard]] Result<State> open_state_read_only(const std::filesystem::path& folder);
