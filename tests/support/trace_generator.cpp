@@ -331,7 +331,8 @@ class Run {
       }
       Event rng = base(train, id("rng.state"), Kind::rng, -1);
       const bool wrong = planted(Planted::wrong_rng, r, -1, -1) != nullptr;
-      digest(rng, static_cast<std::uint64_t>(it_ * 31 + r) ^ (wrong ? 1U : 0U), 0);
+      const std::uint64_t state = static_cast<std::uint64_t>(it_ * 31 + r) ^ (wrong ? 1U : 0U);
+      digest(rng, state, state);
       emit(r, rng);
       for (std::int64_t mb = 0; mb < s_.microbatches; ++mb) {
         // Every member of a tensor- and pipeline-parallel set sees the same samples.

@@ -162,8 +162,7 @@ bool equal_but_occurrence(const Event& a, const Strings& a_strings, const Event&
                           const Strings& b_strings) {
   if (!same_numbers(a, b)) return false;
   const auto same = [&](std::uint32_t in_a, std::uint32_t in_b) {
-    return (&a_strings == &b_strings && in_a == in_b) ||
-           a_strings.hash(in_a) == b_strings.hash(in_b);
+    return &a_strings == &b_strings ? in_a == in_b : a_strings.hash(in_a) == b_strings.hash(in_b);
   };
   return same(a.phase, b.phase) && same(a.site, b.site) && same(a.op, b.op) &&
          same(a.group, b.group) && same(a.shape, b.shape) && same(a.dtype, b.dtype);

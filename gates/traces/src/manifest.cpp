@@ -51,7 +51,8 @@ Result<std::vector<std::int64_t>> ranks_of(const Json& value) {
   std::vector<std::int64_t> ranks;
   if (!value.is_array()) return fail(Errc::invalid_input, "ranks are a list or a text");
   for (const Json& rank : value) {
-    if (!rank.is_number_unsigned()) return fail(Errc::invalid_input, "a rank is no whole number");
+    if (!rank.is_number_integer() || rank < 0)
+      return fail(Errc::invalid_input, "a rank is no whole number");
     ranks.push_back(rank.get<std::int64_t>());
   }
   return ranks;
@@ -151,13 +152,13 @@ Result<Manifest> parse_manifest(const Json& json, const std::string& context) {
     manifest.inputs.emplace(name, std::move(*text));
   }
   if (const auto size = json.find("world_size"); size != json.end() && !size->is_null()) {
-    if (!size->is_number_unsigned() || *size > kMostRanks) {
+    if (!size->is_number_integer() || *size < 0 || *size > kMostRanks) {
       return in.bad("world_size", "is no number of ranks");
     }
     manifest.world_size = size->get<std::int64_t>();
   }
   if (const auto from = json.find("resumed_from"); from != json.end() && !from->is_null()) {
-    if (!from->is_number_unsigned()) return in.bad("resumed_from", "is no iteration");
+    if (!from->is_number_integer() || *from < 0) return in.bad("resumed_from", "is no iteration");
     manifest.resumed_from = from->get<std::int64_t>();
   }
   for (auto [member, to] : {std::pair("capture_level", &manifest.capture_level),

@@ -352,7 +352,11 @@ struct SealedFile::State {
         return place < most;
       });
     };
+    const auto own_rank = [&](std::size_t, const char* value) {
+      return load<std::int32_t>(value) == rank;
+    };
     const bool good =
+        column(batch, layout::rank, from, count, own_rank) &&
         number(layout::iteration, &Event::iteration) &&
         number(layout::microbatch, &Event::microbatch) &&
         number(layout::vpp_chunk, &Event::vpp_chunk) && text(layout::phase, &Event::phase) &&

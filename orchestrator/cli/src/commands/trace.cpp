@@ -1,9 +1,11 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <fstream>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "../commands.hpp"
 #include "../table.hpp"
@@ -12,6 +14,7 @@
 #include "qualify/traces/manifest.hpp"
 #include "qualify/traces/seal.hpp"
 #include "qualify/traces/sealed_file.hpp"
+#include "qualify/traces/timeline.hpp"
 #include "qualify/traces/trace_set.hpp"
 
 namespace qualify::cli {
@@ -24,6 +27,9 @@ struct Options {
   std::int64_t window = 0;
   bool running = false;
   std::string ranks;
+  std::string with;
+  std::int64_t from = 0;
+  std::int64_t to = 0;
   unsigned jobs = 0;
   bool check = false;
   bool json = false;
@@ -198,6 +204,63 @@ Result<Exit> run_info(Session& session, const Options& options) {
   return roots.complete ? Exit::ok : Exit::undecided;
 }
 
+/// Everything, a whole run's too, goes through in pieces; the file replaces an earlier one at the
+/// end.
+Result<Exit> run_export(Session& session, const Options& options) {
+  RankProgress progress(session, "reading");
+  const traces::TraceSet::Options how{options.jobs, progress.reporter()};
+  const auto a = traces::TraceSet::open(session.folder / options.folder, how);
+  if (!a) return tl::unexpected(a.error());
+  std::optional<traces::TraceSet> b;
+  std::optional<traces::Localization> found;
+  if (!options.with.empty()) {
+    auto opened = traces::TraceSet::open(session.folder / options.with, how);
+    if (!opened) return tl::unexpected(opened.error());
+    b = std::move(*opened);
+    traces::LocalizeOptions localize;
+    localize.jobs = options.jobs;
+    auto localized = traces::localize(*a, *b, localize);
+    if (!localized) return tl::unexpected(localized.error());
+    found = std::move(*localized);
+  }
+  auto ranks = traces::parse_ranks(options.ranks);
+  if (!ranks) return tl::unexpected(ranks.error());
+  traces::TimelineOptions window;
+  window.ranks = std::move(*ranks);
+  if (options.from > 0) window.from_iteration = options.from;
+  if (options.to > 0) window.to_iteration = options.to;
+  const std::filesystem::path to = session.folder / options.output;
+  const std::filesystem::path temporary = to.string() + ".part";
+  Result<std::uint64_t> events = 0;
+  {
+    std::ofstream file(temporary, std::ios::binary);
+    events =
+        traces::write_timeline(*a, b ? &*b : nullptr, found ? &*found : nullptr, window,
+                               [&](std::string_view text) -> Result<void> {
+                                 file.write(text.data(), static_cast<std::streamsize>(text.size()));
+                                 if (file) return {};
+                                 return fail(Errc::io, "cannot write", temporary.string());
+                               });
+    file.close();
+    if (events && !file) events = fail(Errc::io, "cannot write", temporary.string());
+  }
+  std::error_code error;
+  if (events) std::filesystem::rename(temporary, to, error);
+  if (!events || error) {
+    std::error_code ignored;
+    std::filesystem::remove(temporary, ignored);
+    if (!events) return tl::unexpected(events.error());
+    return fail_errno(error.value(), "cannot write", to.string());
+  }
+  if (options.json) {
+    session.print_json({{"schema_version", 1}, {"file", to.string()}, {"events", *events}});
+  } else {
+    session.out << fmt::format("{} events in {}: open it in Perfetto or chrome://tracing\n",
+                               *events, printable(options.output));
+  }
+  return Exit::ok;
+}
+
 }  // namespace
 
 void add_trace(CLI::App& app, Session& session) {
@@ -237,6 +300,22 @@ void add_trace(CLI::App& app, Session& session) {
         add("info", "What a trace holds, sealed or not, and whether it is complete", run_info);
     command->add_flag("--check", options->check,
                       "Hash every row again and hold summaries and roots against them");
+  }
+  {
+    const auto [command, options] =
+        add("export", "A timeline for Perfetto, of one run or of two side by side", run_export);
+    command->add_option("--with", options->with, "A second run; the first difference is marked")
+        ->type_name("DIR");
+    command->add_option("--ranks", options->ranks, "Only these, such as 0-7")->type_name("RANKS");
+    command->add_option("--from-iteration", options->from, "First iteration")
+        ->type_name("N")
+        ->check(CLI::PositiveNumber.description(""));
+    command->add_option("--to-iteration", options->to, "Last iteration")
+        ->type_name("N")
+        ->check(CLI::PositiveNumber.description(""));
+    command->add_option("--output", options->output, "The timeline, as JSON")
+        ->type_name("FILE")
+        ->required();
   }
 }
 
