@@ -10,7 +10,11 @@ namespace {
 
 const std::map<std::string, Reduction> kReductions = {{"ordered", Reduction::ordered},
                                                       {"arrival", Reduction::arrival}};
-const std::map<std::string, Trace> kTraces = {{"none", Trace::none}, {"full", Trace::full}};
+const std::map<std::string, Trace> kTraces = {{"none", Trace::none},
+                                              {"L0", Trace::L0},
+                                              {"L1", Trace::L1},
+                                              {"L2", Trace::full},
+                                              {"full", Trace::full}};
 
 CLI::Validator finite_at_least_zero() {
   return CLI::Validator(
@@ -80,9 +84,11 @@ Invocation read_settings(int argc, const char* const* argv) {
                  "Order in which the ranks' gradients are added: ordered or arrival")
       ->transform(CLI::CheckedTransformer(kReductions).description("ordered|arrival"))
       ->default_str("ordered");
-  app.add_option("--trace", s.trace, "Traces of every rank: full or none")
-      ->transform(CLI::CheckedTransformer(kTraces).description("full|none"))
+  app.add_option("--trace", s.trace, "Traces of every rank: full (L2), L1, L0 or none")
+      ->transform(CLI::CheckedTransformer(kTraces).description("full|L2|L1|L0|none"))
       ->default_str("full");
+  app.add_option("--capture-plan", s.capture_plan,
+                 "What to trace where, as qualify localize --write-plan writes it");
   app.add_option("--train-iters", s.train_iters, "Iterations")->check(whole(1, 1'000'000'000));
   app.add_option("--micro-batch-size", s.micro_batch_size, "Samples a rank and iteration")
       ->check(whole(1, 4096));

@@ -14,7 +14,8 @@ enum class Reduction {
 };
 [[nodiscard]] const char* name_of(Reduction reduction);
 
-enum class Trace { none, full };
+/// What every rank records: nothing, summaries, device digests, SHA-256 of every value.
+enum class Trace { none, L0, L1, full };
 
 /// One run, complete. Names follow Megatron-LM's arguments where it has them.
 struct Settings {
@@ -27,6 +28,7 @@ struct Settings {
   unsigned ranks = 4;
   Reduction reduction = Reduction::ordered;
   Trace trace = Trace::full;
+  std::filesystem::path capture_plan;  ///< what to record where; empty: `trace` everywhere
 
   std::int64_t train_iters = 150;
   unsigned micro_batch_size = 48;  ///< samples a rank and iteration

@@ -82,8 +82,8 @@ class Rank {
       done_ = w_.start->iteration;
       if (s_.no_load_optim) adam_ = Adam(model_.weights().size());
     }
-    if (s_.trace == Trace::full) {
-      trace_.emplace(s_.output / "traces", rank);
+    if (s_.trace != Trace::none) {
+      trace_.emplace(s_.output / "traces", rank, level_of(s_.trace), s_.capture_plan);
     }
     if (rank == s_.ranks - 1) {
       outputs_.emplace(Outputs{w_.log, EventFile(s_.output / "tensorboard", SystemClock::now())});
@@ -127,7 +127,7 @@ class Rank {
                                 std::uint64_t{rank_} * s_.micro_batch_size;
     const Batch batch = w_.text.batch(s_.seed, first, s_.micro_batch_size, s_.context);
     if (trace_) {
-      trace_->event({number, {}, "train"}, "iteration.begin", nlohmann::json::object());
+      trace_->event({number, {}, "train"}, "iteration.begin");
       trace_->tensor({number, 0, "data"}, "tokens", batch.inputs, {batch.size, batch.context});
       trace_->tensor({number, 0, "data"}, "labels", batch.targets, {batch.size});
     }
@@ -146,12 +146,19 @@ class Rank {
     trace_parameters({number, 0, "backward"}, "grad.", model_.gradient());
     const std::chrono::duration<float> own_work = MonotonicClock::now() - begin;
 
+    const Site reduce{number, {}, "grad-reduce"};
+    if (trace_) {
+      trace_->all_reduce(reduce, "gradient", model_.gradient(), QTRACE_INPUT);
+    }
     w_.all_reduce.sum(rank_, model_.gradient());
+    if (trace_) {
+      trace_->all_reduce(reduce, "gradient", model_.gradient(), QTRACE_OUTPUT);
+    }
     const float share = 1.0F / static_cast<float>(s_.ranks);
     for (float& value : model_.gradient()) {
       value *= share;
     }
-    trace_parameters({number, {}, "grad-reduce"}, "grad.", model_.gradient());
+    trace_parameters(reduce, "grad.", model_.gradient());
     // The wish to stop travels with the loss, so that all ranks stop after the same iteration, and
     // so does what each rank took before it waited: a sum of one value and zeros is that value.
     std::vector<float> together(2 + s_.ranks, 0.0F);
@@ -180,18 +187,19 @@ class Rank {
     if (trace_) {
       trace_->scalar({number, {}, "train"}, "lm loss", facts.loss);
       trace_->scalar({number, {}, "train"}, "grad-norm", facts.grad_norm);
-      trace_->event({number, {}, "train"}, "num-zeros", {{"value", facts.num_zeros}});
-      trace_->event({number, {}, "train"}, "learning-rate", {{"value", facts.learning_rate}});
-      trace_parameters({number, {}, "optimizer"}, "", model_.weights());
-      trace_->event({number, {}, "train"}, "iteration.end", nlohmann::json::object());
+      trace_->count({number, {}, "train"}, "num-zeros", facts.num_zeros);
+      trace_->number({number, {}, "train"}, "learning-rate", facts.learning_rate);
+      trace_parameters({number, {}, "optimizer"}, "", model_.weights(), QTRACE_STATE);
+      trace_->event({number, {}, "train"}, "iteration.end");
     }
     return together[1] > 0;
   }
 
-  void trace_parameters(const Site& site, const std::string& prefix, std::span<const float> flat) {
+  void trace_parameters(const Site& site, const std::string& prefix, std::span<const float> flat,
+                        qtrace_kind kind = QTRACE_TENSOR) {
     if (trace_) {
       for (const Parameter& p : model_.parameters()) {
-        trace_->tensor(site, prefix + p.name, flat.subspan(p.offset, p.size), p.shape);
+        trace_->tensor(site, prefix + p.name, flat.subspan(p.offset, p.size), p.shape, kind);
       }
     }
   }
@@ -230,7 +238,7 @@ void make_output_folders(const Settings& settings) {
     }
   }
   fs::create_directories(settings.output / "tensorboard", error);
-  if (!error && settings.trace == Trace::full) {
+  if (!error && settings.trace != Trace::none) {
     fs::create_directories(settings.output / "traces", error);
   }
   if (error) {
@@ -266,6 +274,10 @@ Ending train(const Settings& settings, std::ostream& log, const std::atomic<bool
     }
   }
   make_output_folders(settings);
+  if (settings.trace != Trace::none) {
+    write_trace_manifest(settings.output / "traces", settings, world.identity.dump(), text.sha256(),
+                         world.start ? std::optional(world.start->iteration) : std::nullopt);
+  }
 
   log << "using world size: " << settings.ranks << ", data-parallel size: " << settings.ranks
       << ", gradient reduction: " << name_of(settings.reduction) << "\n> setting random seeds to "

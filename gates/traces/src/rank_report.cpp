@@ -79,7 +79,7 @@ bool has_value(const Event& event) {
 bool same_operation(const Event& a, const Event& b) {
   return a.site == b.site && a.phase == b.phase && a.op == b.op && a.group == b.group &&
          a.group_seq == b.group_seq && a.microbatch == b.microbatch && a.peer == b.peer &&
-         a.vpp_chunk == b.vpp_chunk && a.occurrence == b.occurrence;
+         a.vpp_chunk == b.vpp_chunk;
 }
 
 /// Of an operation between ranks: the same number on each. Groups without a name or number are told

@@ -27,23 +27,27 @@ bool key_of(Field& field, std::string_view& key) {
   return !field.unescaped_key().get(key);
 }
 
-int nibble(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
-}
+/// Value of a hex digit by its character; 0xFF: none.
+constexpr std::array<unsigned char, 256> kNibbles = [] {
+  std::array<unsigned char, 256> values{};
+  values.fill(0xFF);
+  for (unsigned i = 0; i < 10; ++i) values['0' + i] = static_cast<unsigned char>(i);
+  for (unsigned i = 0; i < 6; ++i)
+    values['a' + i] = values['A' + i] = static_cast<unsigned char>(10 + i);
+  return values;
+}();
 
 /// As many bytes as `size`; false where the text is not their hex.
 bool unhex(std::string_view text, unsigned char* to, std::size_t size) {
   if (text.size() != 2 * size) return false;
+  unsigned bad = 0;
   for (std::size_t i = 0; i < size; ++i) {
-    const int high = nibble(text[2 * i]);
-    const int low = nibble(text[2 * i + 1]);
-    if (high < 0 || low < 0) return false;
-    to[i] = static_cast<unsigned char>(high * 16 + low);
+    const unsigned high = kNibbles[static_cast<unsigned char>(text[2 * i])];
+    const unsigned low = kNibbles[static_cast<unsigned char>(text[2 * i + 1])];
+    bad |= high | low;
+    to[i] = static_cast<unsigned char>((high << 4U) | low);
   }
-  return true;
+  return bad < 16;
 }
 
 /// A digest of 32 bytes (SHA-256), 16 or 8; the first bytes are the low lane.

@@ -107,17 +107,17 @@ class RankSealer {
   }
 
   Result<void> event_at(const Event& event, const RawPlace& place) {
-    const fs::path path = window_end_ > event.iteration ? path_ : path_for(event.iteration);
-    if (writer_ && path != path_) {
+    if (writer_ && event.iteration >= window_end_) {
       // The record that begins a new window ends the one before.
       SealedWriter::Source source;
       for (std::size_t i = 0; i < place.file; ++i) source.bytes += size_of(rank_.files[i].path);
       source.bytes += place.byte;
       source.lines = place.line - 1;
       source.last_sequence = place.last_sequence;
-      if (auto good = close(source); !good) return good;
+      if (auto good = close(std::move(source)); !good) return good;
     }
     if (!writer_) {
+      const fs::path path = path_for(event.iteration);
       auto writer = SealedWriter::create(path, rank_.rank);
       if (!writer) return tl::unexpected(writer.error());
       writer_ = std::move(*writer);

@@ -50,6 +50,18 @@ class Mapping {
   std::size_t size_ = 0;
 };
 
+Result<Mapping> map_file(const std::filesystem::path& path) {
+  auto fd = open_read(path);
+  if (!fd) return tl::unexpected(fd.error());
+  struct stat status = {};
+  if (::fstat(fd->get(), &status) != 0) return fail_errno(errno, "cannot read", path.string());
+  const auto size = static_cast<std::size_t>(status.st_size);
+  if (!S_ISREG(status.st_mode) || size == 0) return Mapping();
+  void* data = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd->get(), 0);
+  if (data == MAP_FAILED) return fail_errno(errno, "cannot map", path.string());
+  return Mapping(static_cast<const char*>(data), size);
+}
+
 std::optional<std::string> from_base64(std::string_view text) {
   if (text.size() % 4 != 0 || text.size() > INT32_MAX) return std::nullopt;
   std::string out(text.size() / 4 * 3, '\0');
@@ -391,19 +403,12 @@ SealedFile& SealedFile::operator=(SealedFile&&) noexcept = default;
 SealedFile::~SealedFile() = default;
 
 Result<SealedFile> SealedFile::open(const std::filesystem::path& path) {
-  auto fd = open_read(path);
-  if (!fd) return tl::unexpected(fd.error());
-  struct stat status = {};
-  if (::fstat(fd->get(), &status) != 0) return fail_errno(errno, "cannot read", path.string());
+  auto mapping = map_file(path);
+  if (!mapping) return tl::unexpected(mapping.error());
   auto state = std::make_unique<State>();
   state->path = path;
-  const auto size = static_cast<std::size_t>(status.st_size);
-  if (S_ISREG(status.st_mode) && size > 0) {
-    void* data = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd->get(), 0);
-    if (data == MAP_FAILED) return fail_errno(errno, "cannot map", path.string());
-    state->mapping = Mapping(static_cast<const char*>(data), size);
-    state->bytes = state->mapping.bytes();
-  }
+  state->mapping = std::move(*mapping);
+  state->bytes = state->mapping.bytes();
   if (auto good = state->read_footer(); !good) return tl::unexpected(good.error());
   if (auto good = state->read_metadata(); !good) return tl::unexpected(good.error());
   return SealedFile(std::move(state));
@@ -489,6 +494,17 @@ Result<void> SealedFile::check() const {
     if (a.root != b.root || a.rows != b.rows) return lies(at);
   }
   return {};
+}
+
+Result<bool> SealedFile::same_bytes(const std::filesystem::path& a,
+                                    const std::filesystem::path& b) {
+  const auto one = map_file(a);
+  if (!one) return tl::unexpected(one.error());
+  const auto other = map_file(b);
+  if (!other) return tl::unexpected(other.error());
+  const std::string_view magic(layout::kMagic, layout::kMagicBytes);
+  const std::string_view bytes = one->bytes();
+  return bytes.starts_with(magic) && bytes.ends_with(magic) && bytes == other->bytes();
 }
 
 Result<bool> SealedFile::same_values(const SealedFile& a, const SealedFile& b) {

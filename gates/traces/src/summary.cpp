@@ -59,17 +59,17 @@ void Summariser::add(const Event& event, const Strings& strings) {
   iteration_ = event.iteration;
   ++rows_;
   Chain& phase = chain_of(NodeKind::phase, event.phase, event, strings);
-  const std::size_t at = phase.leaves.size();
-  append_leaf(event, strings, phase.leaves);
+  leaf_.clear();
+  append_leaf(event, strings, leaf_);
+  phase.leaves += leaf_;
   ++phase.rows;
   const std::uint32_t name = phase.name;
   if (event.kind == Kind::collective || event.kind == Kind::p2p) {
-    const std::string leaf = phase.leaves.substr(at);  // the next call may move `phase`
     const std::uint64_t key = kCollectives |
                               (static_cast<std::uint64_t>(event.kind == Kind::p2p) << 62U) |
                               (static_cast<std::uint64_t>(event.op) << 31U) | event.group;
     Chain& chain = chain_of(NodeKind::collectives, key, event, strings);
-    chain.leaves += leaf;
+    chain.leaves += leaf_;
     ++chain.rows;
   }
   if (run_ > 0 && name != last_phase_) {

@@ -104,9 +104,10 @@ TEST(TraceWriter, RunLeavesAValidTraceOfEveryRank) {
   const qualify::test::TempFolder folder;
   const Settings settings = small_settings(folder, "out");
   run(settings);
-  // An iteration: 2 inputs, the local loss, 3 x 5 parameters, 2 scalars; and 4 events.
+  // An iteration: 2 inputs, the local loss, 3 x 5 parameters, the gradient before and after its
+  // sum, 2 scalars; and 4 events.
   EXPECT_EQ(read_with("check_trace.py", settings.output / "traces").output,
-            "0 192 160\n1 192 160\n2 192 160\n");
+            "0 208 176\n1 208 176\n2 208 176\n");
 }
 
 TEST(TraceWriter, DigestIsTheSchemasOverHeaderAndBytes) {
@@ -131,7 +132,7 @@ TEST(TraceWriter, SameNameAgainIsTheNextOccurrence) {
   const qualify::test::TempFolder folder;
   TraceWriter writer(folder.path(), 0);
   for (const std::int64_t iteration : {1, 1, 2}) {
-    writer.event({iteration, {}, "train"}, "x", nlohmann::json::object());
+    writer.event({iteration, {}, "train"}, "x");
   }
   writer.flush();
   std::istringstream lines(test::content(folder / "rank_000000.jsonl"));

@@ -65,6 +65,10 @@ class SealedFile {
   /// not have its leaves' hash.
   [[nodiscard]] Result<void> check() const;
 
+  /// Whether two whole sealed files are the same, byte for byte. False where they differ or are not
+  /// whole: open() says more. Errors: not_found, io.
+  [[nodiscard]] static Result<bool> same_bytes(const std::filesystem::path& a,
+                                               const std::filesystem::path& b);
   /// Whether two files hold the same values, bytes of buffers first, and values where those differ;
   /// times aside. Errors: integrity.
   [[nodiscard]] static Result<bool> same_values(const SealedFile& a, const SealedFile& b);
