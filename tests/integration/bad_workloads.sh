@@ -5,6 +5,7 @@
 # logs are kept and their path is printed, and nothing is left running.
 set -euo pipefail
 qualify=$1 source_folder=$3
+log_size=${QUALIFY_LOG_SIZE:-800M} # of the loud workload; 10G shows the same in minutes
 folder=$(mktemp -d)
 failed() {
   echo "FAILED: $1 (folder: $folder)" >&2
@@ -25,6 +26,9 @@ case $1 in
   nothing) : ;;
   half) head -c 700 "$2/events" >events.out.tfevents.1.host.1.0 ;;
   forks) metrics 41293069; setsid sleep 1000 & ;;
+  deaf) trap '' TERM INT HUP; metrics 41293069; while :; do sleep 1; done ;;
+  loud) metrics 41293069; truncate -s "$LOG_SIZE" /proc/self/fd/1; echo end ;;
+  erases) metrics 41293069; rm -rf "$(dirname "$PWD")" ;;
 esac
 END
 chmod +x "$folder/code/work"
@@ -35,15 +39,17 @@ git -C "$folder/code" -c user.name=t -c user.email=t@localhost commit --quiet --
 cd "$folder"
 {
   printf 'schema_version: 1\nname: bad\nrecipe: debug\ncode: {work: {repository: code}}\n'
-  printf 'launch: {argv: ["{code.work}/work"]}\narms:\n'
-  for kind in exit-3 killed nan nothing half forks; do
+  printf 'environment: {LOG_SIZE: "%s"}\nlaunch: {argv: ["{code.work}/work"]}\narms:\n' "$log_size"
+  for kind in exit-3 killed nan nothing half forks deaf loud erases; do
     printf '  %s: {arguments: [%s, "{code.work}"]}\n' "$kind" "$kind"
   done
 } >bundle.yaml
 {
   printf 'schema_version: 1\ngates:\n'
-  for kind in exit-3 killed nan nothing half forks; do
-    printf '  %s: {kind: repeatability, arm: %s, metrics: [lm loss], run_limit: 1m}\n' "$kind" "$kind"
+  for kind in exit-3 killed nan nothing half forks deaf loud erases; do
+    limit=1m
+    [[ $kind != deaf ]] || limit=2s
+    printf '  %s: {kind: repeatability, arm: %s, metrics: [lm loss], run_limit: %s}\n' "$kind" "$kind" "$limit"
   done
 } >qualification.yaml
 "$qualify" init >/dev/null
@@ -68,6 +74,14 @@ check killed 3 'signal 9' && logs_of killed
 check nan 3 'lm loss is not finite at iteration 1' && logs_of nan
 check nothing 3 'no metrics could be read' && logs_of nothing
 check half 3 'inconclusive'
+check deaf 3 'the job ended as timeout'
+check erases 3 'left no result'
+
+# A log far larger than the memory that qualify and its jobs may have: read and kept in pieces.
+got=0
+(ulimit -v 400000 && "$qualify" run loud --bundle bad >out 2>err) || got=$?
+((got == 0)) || failed "a workload with a log of $log_size ended with $got"
+echo "loud: $(sed -n 1p out), a log of $log_size in 400 MB of address space"
 
 # A process that forked away is ended, and is not waited for.
 got=0

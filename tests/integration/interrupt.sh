@@ -62,6 +62,10 @@ nobody_left() {
 "$qualify" run first --bundle slow >out1 2>err1 &
 running=$!
 read -r workload <tell
+code=0
+"$qualify" run first --bundle slow >out1b 2>err1b || code=$?
+((code == 4)) || failed "a second operator's command on the same gate ended with $code"
+grep -q 'another qualify is running' err1b || failed "the second operator is not told why"
 kill -INT "$running"
 code=0
 wait "$running" || code=$?

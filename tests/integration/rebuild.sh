@@ -65,6 +65,8 @@ kill -KILL "$running"
 wait "$running" || true
 kill -0 "$workload" || failed "kill -9 of qualify took the job along"
 "$qualify" history >told.before
+TZ=Pacific/Auckland "$qualify" history >told.elsewhere
+cmp told.before told.elsewhere || failed "another time zone tells another history"
 
 state=.qualify
 rm "$state"/qualify.db "$state"/qualify.db-wal "$state"/qualify.db-shm

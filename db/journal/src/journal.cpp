@@ -72,6 +72,16 @@ Result<std::vector<Event>> select_events(Database& database, const std::string& 
   }
 }
 
+Result<std::vector<std::string>> names_of(Statement& select) {
+  std::vector<std::string> names;
+  for (;;) {
+    auto row = select.step();
+    if (!row) return tl::unexpected(row.error());
+    if (!*row) return names;
+    names.push_back(select.text(0));
+  }
+}
+
 }  // namespace
 
 Result<std::vector<Event>> Journal::events(const std::string& qualification) const {
@@ -91,13 +101,15 @@ Result<std::vector<std::string>> Journal::qualifications(const std::string& gate
                          "EXISTS (SELECT 1 FROM event WHERE qualification = name) ORDER BY id");
   if (!select) return tl::unexpected(select.error());
   if (!gate.empty()) select->bind(1, gate);
-  std::vector<std::string> names;
-  for (;;) {
-    auto row = select->step();
-    if (!row) return tl::unexpected(row.error());
-    if (!*row) return names;
-    names.push_back(select->text(0));
-  }
+  return names_of(*select);
+}
+
+Result<std::vector<std::string>> Journal::latest_qualifications() const {
+  auto select = database_->prepare(
+      "SELECT name FROM qualification WHERE id IN (SELECT MAX(id) FROM qualification WHERE EXISTS "
+      "(SELECT 1 FROM event WHERE qualification = name) GROUP BY gate) ORDER BY id");
+  if (!select) return tl::unexpected(select.error());
+  return names_of(*select);
 }
 
 Result<std::string> Journal::start_qualification(Time time, const std::string& gate,

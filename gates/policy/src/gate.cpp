@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "gate_reading.hpp"
+#include "qualify/recurrence/recurrence.hpp"
 
 namespace qualify::policy {
 
@@ -144,6 +145,22 @@ void read_performance(spec::Fields& fields, Gate& gate) {
                  [&](spec::Fields& exclude) { read_exclusions(exclude, gate.exclude); });
 }
 
+void read_schedule(spec::Fields& fields, Gate& gate) {
+  gate.schedule = fields.text("schedule");
+  gate.time_zone = fields.text("time_zone", "UTC");
+  if (!fields.has("schedule")) {
+    if (fields.has("time_zone")) {
+      fields.fault(fields.mark("time_zone"), "a time zone without 'schedule' says nothing");
+    }
+    return;
+  }
+  if (const auto read = recurrence::Recurrence::parse(gate.schedule, gate.time_zone); !read) {
+    const bool zone = read.error().message.find("zone") != std::string::npos;
+    fields.fault(fields.mark(zone ? "time_zone" : "schedule"), read.error().message,
+                 read.error().hint);
+  }
+}
+
 }  // namespace
 
 const char* name_of(GateKind kind) {
@@ -187,6 +204,7 @@ Result<Qualification> read_gates(const spec::Node& root, const std::string& file
     }
     gate.kind = static_cast<GateKind>(entry.choice("kind", kKinds, {}));
     gate.description = entry.text("description");
+    read_schedule(entry, gate);
     gate.run_limit = entry.duration("run_limit", std::chrono::hours(1));
     gate.heartbeat = entry.duration("heartbeat", Duration::zero());
     switch (gate.kind) {

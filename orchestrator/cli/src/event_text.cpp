@@ -57,6 +57,19 @@ std::string words(const journal::Event& event, const Json& payload) {
     return fmt::format("gate {} armed on reservation {} by {}", text("gate"), text("reservation"),
                        text("by"));
   }
+  if (event.kind == arming::kDue) {
+    return fmt::format("gate {} due since {}", text("gate"), text("occurrence").substr(0, 16));
+  }
+  if (event.kind == arming::kDone) {
+    return fmt::format("gate {} of {}: {}", text("gate"), text("occurrence").substr(0, 16),
+                       text("outcome"));
+  }
+  if (event.kind == arming::kMissed) {
+    const auto count = payload.at("count").get<std::int64_t>();
+    return fmt::format("gate {} missed {}{}: {}", text("gate"), text("first").substr(0, 16),
+                       count == 1 ? "" : fmt::format(" to {}", text("last").substr(0, 16)),
+                       text("why"));
+  }
   if (event.kind == arming::kWaiting) {
     return fmt::format("gate {} waits for: {}", text("gate"),
                        fmt::join(payload.at("faults").get<std::vector<std::string>>(), "; "));

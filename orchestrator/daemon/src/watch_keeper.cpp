@@ -4,6 +4,7 @@
 #include <set>
 
 #include "qualify/plan/plan.hpp"
+#include "qualify/recurrence/recurrence.hpp"
 #include "qualify/run/progress.hpp"
 
 namespace qualify::daemon {
@@ -11,6 +12,7 @@ namespace qualify::daemon {
 namespace {
 
 constexpr const char* kDaemon = "the daemon";
+constexpr const char* kLocal = "local";  ///< the reservation of this machine
 
 /// What is worth telling once: the controller's clock runs on in some messages.
 std::vector<std::string> stable_words(const std::vector<scheduler::Fault>& faults) {
@@ -69,6 +71,16 @@ Result<Duration> WatchKeeper::look() {
     if (!all) return tl::unexpected(all.error());
     std::set<std::string> taken;  // reservations whose first gate still waits
     for (const Armed& armed : *all) {
+      if (armed.recurrent() && !armed.due) {
+        const auto next = await_occurrence(armed);
+        if (!next) return tl::unexpected(next.error());
+        if (!*next) {
+          again = true;
+          break;
+        }
+        pause = std::min(pause, **next);
+        continue;
+      }
       if (taken.count(armed.reservation) > 0) continue;
       if (!looked.insert(armed.gate.name).second) {
         taken.insert(armed.reservation);
@@ -88,10 +100,68 @@ Result<Duration> WatchKeeper::look() {
   return pause;
 }
 
-Result<WatchKeeper::Begun> WatchKeeper::begun(const std::string& gate) {
-  const auto open = run::open_qualifications(state_.database, gate);
-  if (!open) return tl::unexpected(open.error());
+scheduler::Scheduler* WatchKeeper::scheduler_for(const Armed& armed) const {
+  return armed.reservation == kLocal ? around_.local : &around_.ports.scheduler;
+}
+
+Result<WatchKeeper::Considered> WatchKeeper::await_occurrence(const Armed& armed) {
+  const auto recurrence = recurrence::Recurrence::parse(armed.schedule, armed.time_zone);
+  if (!recurrence) {
+    // The machine lost the zone: the gate stays armed, for it may come back.
+    around_.say("gate " + armed.gate.name + ": " + recurrence.error().describe());
+    return Considered(kSlow);
+  }
+  const Time now = around_.ports.clock.now();
+  const Time next = recurrence->next_after(armed.handled);
+  if (now < next) return Considered(std::min(next - now, kSlow));
+  const Time after = recurrence->next_after(next);
+  if (now - next <= kLate && now < after) {
+    around_.say("gate " + armed.gate.name + " is due: " + recurrence->local(next));
+    auto noted = note_due(state_.database, now, armed.gate.name, next);
+    if (!noted) return tl::unexpected(noted.error());
+    return Considered();
+  }
+  const auto why = [&](Time occurrence) -> std::string {
+    if (occurrence <= armed.ended && armed.ended != armed.since) {
+      return "the one before was still running";
+    }
+    return occurrence < since_ ? "the daemon was not running"
+                               : "the daemon was at work with another gate";
+  };
+  Missed missed{next, next, 1, why(next)};
+  for (Time at = after; at <= now && (now - at > kLate || recurrence->next_after(at) <= now) &&
+                        why(at) == missed.why;
+       at = recurrence->next_after(at)) {
+    missed.last = at;
+    ++missed.count;
+  }
+  if (auto noted = miss(armed, missed); !noted) return tl::unexpected(noted.error());
+  return Considered();
+}
+
+Result<void> WatchKeeper::miss(const Armed& armed, const Missed& missed) {
+  const std::string when = missed.count == 1
+                               ? format_time(missed.first)
+                               : format_time(missed.first) + " to " + format_time(missed.last) +
+                                     " (" + std::to_string(missed.count) + " times)";
+  around_.say("gate " + armed.gate.name + " missed " + when + ": " + missed.why);
+  return note_missed(state_.database, around_.ports.clock.now(), armed.gate.name, missed);
+}
+
+Result<WatchKeeper::Begun> WatchKeeper::begun(const Armed& armed) {
+  const journal::Journal journal(state_.database);
+  const auto names = journal.qualifications(armed.gate.name);
+  if (!names) return tl::unexpected(names.error());
   Begun begun;
+  if (!names->empty()) {
+    const auto events = journal.events(names->back());
+    if (!events) return tl::unexpected(events.error());
+    const auto latest = run::derive(*events);
+    if (!latest) return tl::unexpected(latest.error());
+    if (events->front().sequence > armed.begun_at) begun.verdict = latest->verdict;
+  }
+  const auto open = run::open_qualifications(state_.database, armed.gate.name);
+  if (!open) return tl::unexpected(open.error());
   for (const run::QualificationState& one : *open) {
     bool whole = true;
     for (const run::RunState& run : one.runs) {
@@ -107,20 +177,30 @@ Result<WatchKeeper::Begun> WatchKeeper::begun(const std::string& gate) {
 }
 
 Result<WatchKeeper::Considered> WatchKeeper::consider(const Armed& armed) {
+  const auto before = begun(armed);
+  if (!before) return tl::unexpected(before.error());
+  if (before->verdict) {
+    return end(armed, std::string("it reached its verdict: ") + policy::name_of(*before->verdict),
+               true);
+  }
+  scheduler::Scheduler* scheduler = scheduler_for(armed);
+  if (scheduler == nullptr) return end(armed, "this daemon does not run gates on its own machine");
   const auto grant = around_.grant(armed.gate.name, armed.reservation);
   if (!grant) return tl::unexpected(grant.error());
-  if (!*grant) return give_up(armed, "its grant was revoked");
+  if (!*grant) {
+    return end(armed, armed.recurrent()
+                          ? "reservation '" + armed.reservation + "' is not granted to the gate"
+                          : "its grant was revoked");
+  }
   const auto bundle = store::load(state_.bundles, armed.bundle);
-  if (!bundle) return give_up(armed, bundle.error().describe());
+  if (!bundle) return end(armed, bundle.error().describe());
   const auto plan = plan::expand(armed.gate, *bundle, **grant);
-  if (!plan) return give_up(armed, plan.error().describe());
+  if (!plan) return end(armed, plan.error().describe());
 
-  const auto before = begun(armed.gate.name);
-  if (!before) return tl::unexpected(before.error());
   // Re-attach first, whatever the reservation is now.
   if (before->live) return launch(armed, **grant);
 
-  const auto snapshot = scheduler::take_snapshot(around_.ports.scheduler);
+  const auto snapshot = scheduler::take_snapshot(*scheduler);
   if (!snapshot) {
     // Says nothing about the reservation: nothing is given up because a query failed.
     auto& pause = pauses_[armed.gate.name];
@@ -136,7 +216,14 @@ Result<WatchKeeper::Considered> WatchKeeper::consider(const Armed& armed) {
   if (faults.empty()) return launch(armed, **grant);
   std::vector<scheduler::Fault> lasting = faults;
   std::erase_if(lasting, [](const scheduler::Fault& fault) { return fault.may_pass; });
-  if (!lasting.empty()) return give_up(armed, joined(stable_words(lasting)));
+  if (!lasting.empty()) return end(armed, joined(stable_words(lasting)));
+  if (armed.due) {
+    const auto recurrence = recurrence::Recurrence::parse(armed.schedule, armed.time_zone);
+    if (recurrence && recurrence->next_after(*armed.due) <= around_.ports.clock.now()) {
+      return end(armed,
+                 "it still waited when the next was due, for: " + joined(stable_words(faults)));
+    }
+  }
   return wait_for(armed, *snapshot, faults);
 }
 
@@ -171,10 +258,15 @@ Result<WatchKeeper::Considered> WatchKeeper::wait_for(const Armed& armed,
 Result<WatchKeeper::Considered> WatchKeeper::launch(const Armed& armed,
                                                     const scheduler::Grant& grant) {
   around_.say("gate " + armed.gate.name + ": launching on reservation " + armed.reservation);
-  const auto outcome = run::qualify_gate(state_, {armed.gate, armed.bundle, grant}, around_.ports);
+  const run::Ports& all = around_.ports;
+  const run::Ports ports{*scheduler_for(armed), all.signer,     all.clock,       all.stop,
+                         all.on_event,          all.executable, all.environment, all.limits};
+  const auto outcome = run::qualify_gate(state_, {armed.gate, armed.bundle, grant}, ports);
   if (outcome) {
-    return give_up(armed, std::string("it reached its verdict: ") +
-                              policy::name_of(outcome->judgement.verdict));
+    return end(
+        armed,
+        std::string("it reached its verdict: ") + policy::name_of(outcome->judgement.verdict),
+        true);
   }
   const Error& error = outcome.error();
   if (around_.ports.stop() != run::Stop::none) return tl::unexpected(error);
@@ -185,12 +277,26 @@ Result<WatchKeeper::Considered> WatchKeeper::launch(const Armed& armed,
       around_.say("gate " + armed.gate.name + ": " + error.describe());
       return Considered(kQuick);
     default:
-      return give_up(armed, error.describe());
+      return end(armed, error.describe());
   }
 }
 
-Result<WatchKeeper::Considered> WatchKeeper::give_up(const Armed& armed, const std::string& why) {
+Result<WatchKeeper::Considered> WatchKeeper::end(const Armed& armed, const std::string& why,
+                                                 bool reached) {
   pauses_.erase(armed.gate.name);
+  if (armed.due) {
+    if (!reached) {
+      if (auto noted = miss(armed, {*armed.due, *armed.due, 1, why}); !noted) {
+        return tl::unexpected(noted.error());
+      }
+      return Considered();
+    }
+    around_.say("gate " + armed.gate.name + ": " + why + "; it stays armed");
+    auto noted =
+        note_done(state_.database, around_.ports.clock.now(), armed.gate.name, *armed.due, why);
+    if (!noted) return tl::unexpected(noted.error());
+    return Considered();
+  }
   around_.say("gate " + armed.gate.name + " is disarmed: " + why);
   auto done = disarm(state_.database, around_.ports.clock.now(), armed.gate.name, kDaemon, why);
   if (!done && done.error().code != Errc::not_found) return tl::unexpected(done.error());

@@ -189,16 +189,12 @@ Result<std::optional<Duration>> expected_duration(journal::Database& database,
 Result<std::vector<QualificationState>> open_qualifications(journal::Database& database,
                                                             const std::string& gate) {
   const journal::Journal journal(database);
-  const auto names = journal.qualifications(gate);
+  auto names = gate.empty() ? journal.latest_qualifications() : journal.qualifications(gate);
   if (!names) return tl::unexpected(names.error());
-  std::map<std::string, std::size_t> latest;  // by gate: the place of its last name
+  if (!gate.empty() && names->size() > 1) names->erase(names->begin(), names->end() - 1);
   std::vector<QualificationState> all;
-  for (std::size_t i = 0; i < names->size(); ++i) {
-    latest[(*names)[i].substr(0, (*names)[i].rfind('-'))] = i;
-  }
-  for (std::size_t i = 0; i < names->size(); ++i) {
-    if (latest.at((*names)[i].substr(0, (*names)[i].rfind('-'))) != i) continue;
-    const auto events = journal.events((*names)[i]);
+  for (const std::string& name : *names) {
+    const auto events = journal.events(name);
     if (!events) return tl::unexpected(events.error());
     auto state = derive(*events);
     if (!state) return tl::unexpected(state.error());

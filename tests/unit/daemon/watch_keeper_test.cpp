@@ -2,13 +2,8 @@
 
 #include <gmock/gmock.h>
 
-#include <fstream>
-#include <nlohmann/json.hpp>
-
-#include "qualify/base/files.hpp"
 #include "qualify/run/job_plan.hpp"
-#include "qualify/run/sentinel.hpp"
-#include "qualify/scheduler/fake.hpp"
+#include "support/engine.hpp"
 #include "support/fake_clock.hpp"
 #include "support/temp_folder.hpp"
 
@@ -27,43 +22,23 @@ using ::testing::SizeIs;
 class Keeper : public ::testing::Test {
  protected:
   void SetUp() override {
-    ASSERT_TRUE(run::init_state(folder / "state"));
+    bundle = test::make_state(folder.path());
     state.emplace(run::open_state(folder / "state").value());
     signer = ledger::load_key(state->paths.signing_key()).value();
-    std::ofstream(folder / "bundle.yaml") << "schema_version: 1\nname: b\nrecipe: debug\n"
-                                             "launch: {argv: [/bin/true]}\narms: {det: {}}\n"
-                                             "outputs: [{kind: metrics, path: metrics.jsonl}]\n";
-    const auto spec = spec::read_bundle_spec(folder / "bundle.yaml");
-    ASSERT_TRUE(spec) << spec.error().describe();
-    const auto sealed = store::seal(*spec, state->bundles);
-    ASSERT_TRUE(sealed) << sealed.error().describe();
-    bundle = sealed->digest;
-
-    reservation.name = "night";
-    reservation.start = clock.now() + 1h;
-    reservation.end = clock.now() + 5h;
-    reservation.flags = {"SPEC_NODES"};
-    reservation.nodes = {"n1"};
-    reservation.node_count = 1;
-    scheduler::FakeScript script;
-    script.reservations = {reservation};
-    scheduler::Node node;
-    node.name = "n1";
-    node.usable = true;
-    script.nodes = {node};
-    script.jobs = {scheduler::FakeJob{}};
-    cluster.emplace(std::move(script), clock,
+    reservation = test::night(clock.now() + 1h, clock.now() + 5h);
+    cluster.emplace(test::cluster_of(reservation), clock,
                     [this](const auto& request, const auto& job) { leave(request, job); });
     keeper.emplace(
         *state, Surroundings{
                     {*cluster, *signer, clock, [this] { return stop; }, {}, "/usr/bin/qualify", {}},
+                    nullptr,
                     [this](const std::string& gate, const std::string&) { return grant_of(gate); },
                     [this](const std::string& line) { said.push_back(line); }});
   }
 
   Result<std::optional<scheduler::Grant>> grant_of(const std::string& gate) const {
     if (revoked) return std::optional<scheduler::Grant>();
-    return std::optional(scheduler::Grant{gate, "fake", reservation, "op", Time()});
+    return std::optional(test::grant_of(reservation, gate));
   }
 
   void leave(const scheduler::JobRequest& request, const scheduler::Job& job) {
@@ -71,27 +46,22 @@ class Keeper : public ::testing::Test {
     if (job.state != scheduler::JobState::completed) return;
     const auto plan = run::read_job_plan(request.plan_file).value();
     ran.push_back(plan.gate + "/" + plan.run);
-    ASSERT_TRUE(make_folders(plan.folder / "output"));
-    const auto file = plan.folder / "output" / "metrics.jsonl";
-    std::ofstream(file) << R"({"iteration": 1, "lm loss": "0x41293069", "time": )"
-                        << clock.now().time_since_epoch().count() << "}\n";
-    run::Sentinel sentinel;
-    sentinel.nonce = plan.nonce;
-    sentinel.bundle = plan.bundle;
-    sentinel.nodes = job.nodes;
-    sentinel.started = sentinel.ended = clock.now();
-    const auto hashed = hash_file(file).value();
-    sentinel.files = {{"output/metrics.jsonl", hashed.size, hashed.digest}};
-    ASSERT_TRUE(write_file_atomic(plan.folder / run::kSentinelFile, to_json(sentinel).dump()));
+    test::leave_result(request, job, clock.now(), test::metrics_line(clock.now()));
   }
 
+  Armed armed_as(const policy::Gate& gate, const std::string& on) const {
+    Armed armed;
+    armed.gate = gate;
+    armed.bundle = bundle;
+    armed.reservation = on;
+    armed.by = "me";
+    armed.since = clock.now();
+    return armed;
+  }
   void arm_gate(const std::string& name, Duration run_limit = 5min) {
-    policy::Gate gate;
-    gate.name = name;
-    gate.arm = "det";
-    gate.required_metrics = {"lm loss"};
+    policy::Gate gate = test::repeat_gate(name);
     gate.run_limit = run_limit;
-    ASSERT_TRUE(arm(state->database, {gate, bundle, "night", "me", clock.now(), {}}));
+    ASSERT_TRUE(arm(state->database, armed_as(gate, "night")));
   }
 
   /// Looks as the daemon does, until nothing is armed or the time has come.
@@ -113,7 +83,7 @@ class Keeper : public ::testing::Test {
     cluster->script().nodes[0].state = usable ? "IDLE" : "IDLE+DRAIN";
   }
 
-  test::TempFolder folder;
+  test::TempFolder folder{test::memory_folder()};
   test::FakeClock clock;
   std::optional<run::State> state;
   std::unique_ptr<ledger::Signer> signer;
@@ -220,6 +190,7 @@ TEST_F(Keeper, AStopLeavesTheJobAndTheNextKeeperGoesOnWithIt) {
                     {},
                     "/usr/bin/qualify",
                     {}},
+                   nullptr,
                    [this](const std::string& gate, const std::string&) { return grant_of(gate); },
                    [](const std::string&) {}});
   const auto stopped = first.look();
@@ -235,12 +206,228 @@ TEST_F(Keeper, AStopLeavesTheJobAndTheNextKeeperGoesOnWithIt) {
 TEST_F(Keeper, AGateIsArmedOnce) {
   arm_gate("scale");
   policy::Gate gate = armed_gates(state->database).value()[0].gate;
-  const auto again = arm(state->database, {gate, bundle, "other", "me", clock.now(), {}});
+  const auto again = arm(state->database, armed_as(gate, "other"));
   ASSERT_FALSE(again);
   EXPECT_EQ(again.error().code, Errc::already_exists);
   ASSERT_TRUE(disarm(state->database, clock.now(), "scale", "me", "changed my mind"));
   EXPECT_EQ(disarm(state->database, clock.now(), "scale", "me", "").error().code, Errc::not_found);
   EXPECT_THAT(armed_names(), IsEmpty());
+}
+
+TEST_F(Keeper, AVerdictThatAKilledDaemonDidNotTellIsToldAndNotRunAgain) {
+  arm_gate("scale");
+  clock.set(reservation.start);
+  const auto ran_by_it = run::qualify_gate(
+      *state, {test::repeat_gate("scale"), bundle, *grant_of("scale").value()},
+      {*cluster, *signer, clock, [] { return run::Stop::none; }, {}, "/usr/bin/qualify", {}});
+  ASSERT_TRUE(ran_by_it) << ran_by_it.error().describe();
+  // Killed here: the gate is armed still.
+  live_until(reservation.end);
+  EXPECT_THAT(armed_names(), IsEmpty());
+  EXPECT_EQ(cluster->submissions(), 2U) << "a gate that had its verdict was run again";
+}
+
+/// A gate that is due every day at 02:00; the clock begins at midnight.
+class Recurrent : public Keeper {
+ protected:
+  void SetUp() override {
+    Keeper::SetUp();
+    reserve(clock.now() + 2h, 2h);
+  }
+  /// The reservation of this occurrence: the same name, another fingerprint, its own grant.
+  void reserve(Time start, Duration length) {
+    reservation = test::night(start, start + length);
+    cluster->script().reservations = {reservation};
+  }
+  void arm_daily(const std::string& name, const std::string& on = "night") {
+    Armed armed = armed_as(test::repeat_gate(name), on);
+    armed.schedule = "daily 02:00";
+    armed.time_zone = "UTC";
+    ASSERT_TRUE(arm(state->database, armed));
+  }
+  /// Looks as the daemon does until then; less often where no occurrence is near.
+  void live(Time end) {
+    while (clock.now() < end) {
+      const auto next = keeper->look();
+      ASSERT_TRUE(next) << next.error().describe();
+      const Duration of_day = (clock.now() - midnight) % 24h;
+      const bool near = of_day > 1h + 50min && of_day < 2h + 10min;
+      clock.sleep_for(std::max<Duration>(*next, near ? 1s : 5min));
+    }
+  }
+  std::vector<std::string> events(const std::string& kind) {
+    std::vector<std::string> found;
+    const auto all = journal::Journal(state->database).general_events().value();
+    for (const journal::Event& event : all) {
+      if (event.kind == kind) found.push_back(event.payload);
+    }
+    return found;
+  }
+  Armed only() { return armed_gates(state->database).value().at(0); }
+
+  const Time midnight = clock.now();
+};
+
+TEST_F(Recurrent, RunsAtEachOccurrenceAndStaysArmed) {
+  arm_daily("nightly");
+  live(midnight + 3h);
+  EXPECT_THAT(ran, ElementsAre("nightly/a", "nightly/b"));
+  EXPECT_THAT(armed_names(), ElementsAre("nightly"));
+  reserve(midnight + 26h, 2h);
+  live(midnight + 27h);
+  EXPECT_THAT(ran, SizeIs(4));
+  EXPECT_THAT(events(event::kDue), SizeIs(2));
+  EXPECT_THAT(events(event::kDone), SizeIs(2));
+  EXPECT_THAT(events(event::kMissed), IsEmpty());
+  EXPECT_GE(started.front(), midnight + 2h);
+  EXPECT_LE(started.front(), midnight + 2h + 30s);
+}
+
+TEST_F(Recurrent, StartsNothingBeforeItIsDue) {
+  reserve(midnight, 6h);
+  arm_daily("nightly");
+  live(midnight + 1h + 59min);
+  EXPECT_EQ(cluster->submissions(), 0U);
+}
+
+TEST_F(Recurrent, AnOccurrenceWithoutAGrantIsMissedOnceAndTheNextIsNot) {
+  arm_daily("nightly");
+  revoked = true;
+  live(midnight + 12h);
+  EXPECT_EQ(cluster->submissions(), 0U);
+  ASSERT_THAT(events(event::kMissed), SizeIs(1));
+  EXPECT_THAT(only().missed->why, HasSubstr("reservation 'night' is not granted"));
+  EXPECT_EQ(std::count_if(
+                said.begin(), said.end(),
+                [](const std::string& line) { return line.find("missed") != std::string::npos; }),
+            1);
+  revoked = false;
+  reserve(midnight + 26h, 2h);
+  live(midnight + 27h);
+  EXPECT_THAT(ran, SizeIs(2));
+}
+
+TEST_F(Recurrent, AGrantOfAnotherWeeksReservationDoesNotDo) {
+  arm_daily("nightly");
+  // The cluster has a reservation of this name; what was granted is the one of the night before.
+  const scheduler::Reservation old = test::night(midnight - 22h, midnight - 20h);
+  cluster->script().reservations = {reservation};
+  reservation = old;
+  live(midnight + 3h);
+  EXPECT_EQ(cluster->submissions(), 0U);
+  EXPECT_THAT(only().missed->why, HasSubstr("not what was granted"));
+}
+
+TEST_F(Recurrent, WhatWasDueWhileNoDaemonRanIsOneRecordAndNotMadeUpFor) {
+  arm_daily("nightly");
+  clock.set(midnight + 24h * 30 + 12h);
+  reserve(clock.now(), 1h);
+  keeper.emplace(
+      *state,
+      Surroundings{{*cluster, *signer, clock, [this] { return stop; }, {}, "/q", {}},
+                   nullptr,
+                   [this](const std::string& gate, const std::string&) { return grant_of(gate); },
+                   [this](const std::string& line) { said.push_back(line); }});
+  live(clock.now() + 2h);
+  EXPECT_EQ(cluster->submissions(), 0U);
+  ASSERT_THAT(events(event::kMissed), SizeIs(1));
+  EXPECT_EQ(only().missed->count, 31);
+  EXPECT_EQ(only().missed->why, "the daemon was not running");
+}
+
+TEST_F(Recurrent, ALittleLateIsNotMissed) {
+  arm_daily("nightly");
+  clock.set(midnight + 2h + 9min);
+  live(midnight + 3h);
+  EXPECT_THAT(ran, SizeIs(2));
+}
+
+TEST_F(Recurrent, WhatIsDueWhileTheOneBeforeRunsIsMissed) {
+  scheduler::FakeJob job;
+  job.duration = 20h;
+  cluster->script().jobs = {job};
+  reserve(midnight + 2h, 100h);
+  Armed armed = armed_as(test::repeat_gate("nightly"), "night");
+  armed.gate.run_limit = 21h;
+  armed.schedule = "daily 02:00";
+  armed.time_zone = "UTC";
+  ASSERT_TRUE(arm(state->database, armed));
+  live(midnight + 48h);
+  EXPECT_EQ(cluster->submissions(), 2U);
+  EXPECT_THAT(events(event::kDue), SizeIs(1));
+  ASSERT_THAT(events(event::kMissed), SizeIs(1));
+  EXPECT_EQ(only().missed->why, "the one before was still running");
+}
+
+TEST_F(Recurrent, WhatStillWaitsWhenTheNextIsDueIsMissed) {
+  set_usable(false);
+  reserve(midnight + 2h, 100h);
+  arm_daily("nightly");
+  live(midnight + 27h);
+  EXPECT_EQ(cluster->submissions(), 0U);
+  ASSERT_THAT(events(event::kMissed), SizeIs(1));
+  EXPECT_THAT(only().missed->why, HasSubstr("still waited when the next was due"));
+  ASSERT_TRUE(only().due);
+  EXPECT_EQ(*only().due, midnight + 26h);
+  set_usable(true);
+  live(midnight + 28h);
+  EXPECT_THAT(ran, SizeIs(2));
+}
+
+TEST_F(Recurrent, AKilledDaemonsOccurrenceIsGoneOnWithAndNotRunTwice) {
+  arm_daily("nightly");
+  clock.set(midnight + 2h);
+  int asked = 0;
+  WatchKeeper first(
+      *state,
+      Surroundings{{*cluster,
+                    *signer,
+                    clock,
+                    [&] { return ++asked > 6 ? run::Stop::detach : run::Stop::none; },
+                    {},
+                    "/usr/bin/qualify",
+                    {}},
+                   nullptr,
+                   [this](const std::string& gate, const std::string&) { return grant_of(gate); },
+                   [](const std::string&) {}});
+  ASSERT_FALSE(first.look());
+  EXPECT_EQ(cluster->submissions(), 1U);
+  ASSERT_TRUE(only().due);
+  live(midnight + 4h);
+  EXPECT_EQ(cluster->submissions(), 2U);
+  EXPECT_THAT(events(event::kDue), SizeIs(1));
+  EXPECT_THAT(events(event::kDone), SizeIs(1));
+}
+
+TEST_F(Recurrent, ThisMachineNeedsNoReservation) {
+  scheduler::Reservation machine = test::night(midnight - 24h, midnight + 24h * 365);
+  machine.name = "local";
+  scheduler::Fake local(test::cluster_of(machine), clock,
+                        [this](const auto& request, const auto& job) { leave(request, job); });
+  keeper.emplace(
+      *state, Surroundings{{*cluster, *signer, clock, [this] { return stop; }, {}, "/q", {}},
+                           &local,
+                           [&](const std::string& gate,
+                               const std::string& name) -> Result<std::optional<scheduler::Grant>> {
+                             EXPECT_EQ(name, "local");
+                             return std::optional(test::grant_of(machine, gate));
+                           },
+                           [this](const std::string& line) { said.push_back(line); }});
+  arm_daily("nightly", "local");
+  live(midnight + 27h);
+  EXPECT_THAT(ran, SizeIs(4));
+  EXPECT_EQ(local.submissions(), 4U);
+  EXPECT_EQ(cluster->submissions(), 0U);
+}
+
+TEST_F(Recurrent, AClockThatIsSetBackRunsNothingTwice) {
+  arm_daily("nightly");
+  live(midnight + 3h);
+  EXPECT_THAT(ran, SizeIs(2));
+  clock.set(midnight + 1h);
+  reserve(midnight, 6h);
+  live(midnight + 4h);
+  EXPECT_THAT(ran, SizeIs(2)) << "02:00 came again on the clock, and was run again";
 }
 
 }  // namespace

@@ -7,11 +7,32 @@
 #include "../table.hpp"
 #include "qualify/daemon/arming.hpp"
 #include "qualify/plan/plan.hpp"
+#include "qualify/recurrence/recurrence.hpp"
 #include "qualify/store/bundle.hpp"
 
 namespace qualify::cli {
 
 namespace {
+
+/// The grant as it is now; of a gate with a schedule it may come later, for each occurrence its
+/// own.
+Result<std::optional<scheduler::Grant>> grant_to_plan_by(Session& session, run::State& state,
+                                                         const policy::Gate& gate,
+                                                         const std::string& reservation) {
+  if (reservation == "local") {
+    const auto scheduler = open_scheduler(session, reservation);
+    if (!scheduler) return tl::unexpected(scheduler.error());
+    auto machine = find_reservation(**scheduler, reservation);
+    if (!machine) return tl::unexpected(machine.error());
+    return std::optional(scheduler::Grant{gate.name, (*scheduler)->kind(), std::move(*machine),
+                                          session.user, session.clock.now()});
+  }
+  auto grant = current_grant(state, gate.name, reservation);
+  if (!grant || *grant || !gate.schedule.empty()) return grant;
+  return fail(Errc::refused,
+              "reservation '" + reservation + "' is not granted to gate '" + gate.name + "'", {},
+              "qualify reservation grant " + reservation + " --gate " + gate.name);
+}
 
 Result<Exit> run_arm(Session& session, const GateOptions& options) {
   const auto gate = find_gate(session, options.file, options.gate);
@@ -22,25 +43,49 @@ Result<Exit> run_arm(Session& session, const GateOptions& options) {
   if (!digest) return tl::unexpected(digest.error());
   const auto bundle = store::load(state->bundles, *digest);
   if (!bundle) return tl::unexpected(bundle.error());
-  const auto grant = current_grant(*state, gate->name, options.reservation);
+  const bool recurrent = !gate->schedule.empty();
+  if (options.reservation.empty() && !recurrent) {
+    return fail(Errc::usage, "gate '" + gate->name + "' has no schedule: name a reservation", {},
+                "qualify arm " + gate->name + " --bundle " + options.bundle +
+                    " --reservation NAME; or qualify run starts it on this machine now");
+  }
+  const std::string reservation = options.reservation.empty() ? "local" : options.reservation;
+  const auto grant = grant_to_plan_by(session, *state, *gate, reservation);
   if (!grant) return tl::unexpected(grant.error());
-  if (!*grant) {
-    return fail(
-        Errc::refused,
-        "reservation '" + options.reservation + "' is not granted to gate '" + gate->name + "'", {},
-        "qualify reservation grant " + options.reservation + " --gate " + gate->name);
-  }
   // What cannot be planned is said now, and not on Saturday night.
-  if (const auto plan = plan::expand(*gate, *bundle, **grant); !plan) {
-    return tl::unexpected(plan.error());
+  if (*grant) {
+    if (const auto plan = plan::expand(*gate, *bundle, **grant); !plan) {
+      return tl::unexpected(plan.error());
+    }
   }
-  const auto armed =
-      daemon::arm(state->database,
-                  {*gate, *digest, options.reservation, session.user, session.clock.now(), {}});
-  if (!armed) return tl::unexpected(armed.error());
-  session.out << "Armed gate " << gate->name << " with bundle " << digest->brief()
-              << " on reservation " << printable(options.reservation) << ".\n"
-              << "qualify daemon launches it when the reservation is active and healthy.\n";
+  daemon::Armed wanted;
+  wanted.gate = *gate;
+  wanted.bundle = *digest;
+  wanted.reservation = reservation;
+  wanted.by = session.user;
+  wanted.since = session.clock.now();
+  wanted.schedule = gate->schedule;
+  wanted.time_zone = gate->time_zone;
+  if (const auto armed = daemon::arm(state->database, wanted); !armed) {
+    return tl::unexpected(armed.error());
+  }
+  session.out << "Armed gate " << gate->name << " with bundle " << digest->brief() << " on "
+              << (reservation == "local" ? "this machine" : "reservation " + printable(reservation))
+              << ".\n";
+  if (!recurrent) {
+    session.out << "qualify daemon launches it when the reservation is active and healthy.\n";
+    return Exit::ok;
+  }
+  const auto recurrence = recurrence::Recurrence::parse(gate->schedule, gate->time_zone);
+  if (!recurrence) return tl::unexpected(recurrence.error());
+  session.out << "qualify daemon launches it at each '" << gate->schedule << "' ("
+              << gate->time_zone << "), next "
+              << recurrence->local(recurrence->next_after(wanted.since)) << ".\n";
+  if (reservation != "local") {
+    session.out << "Each needs a grant of the reservation as it is then:\n"
+                << "  qualify reservation grant " << printable(reservation) << " --gate "
+                << gate->name << '\n';
+  }
   return Exit::ok;
 }
 
@@ -64,10 +109,11 @@ Result<Exit> run_disarm(Session& session, const DisarmOptions& options) {
 
 void add_arm(CLI::App& app, Session& session) {
   auto options = std::make_shared<GateOptions>();
-  CLI::App* command =
-      app.add_subcommand("arm", "Let the daemon launch a gate when its reservation starts");
+  CLI::App* command = app.add_subcommand(
+      "arm", "Let the daemon launch a gate at its reservation's start, or schedule");
   add_gate_options(*command, *options);
-  command->get_option("--reservation")->required()->description("Slurm reservation");
+  command->get_option("--reservation")
+      ->description("Slurm reservation (default, for a gate with a schedule: this machine)");
   command->remove_option(command->get_option("--json"));
   command->callback([&session, options] { session.finish(run_arm(session, *options)); });
 }

@@ -17,28 +17,57 @@ namespace {
 
 namespace asio = boost::asio;
 
+/// Where Slurm is not to be had: every question is answered with the reason, and gates of this
+/// machine are looked after all the same.
+class AbsentSlurm final : public scheduler::Scheduler {
+ public:
+  explicit AbsentSlurm(const Error& why) : why_(why) { why_.code = Errc::unavailable; }
+  std::string kind() const override { return "slurm"; }
+  Result<std::string> describe() override { return Unexpected(why_); }
+  Result<Time> now() override { return Unexpected(why_); }
+  Result<std::vector<scheduler::Reservation>> reservations() override { return Unexpected(why_); }
+  Result<std::vector<scheduler::Node>> nodes() override { return Unexpected(why_); }
+  Result<std::vector<scheduler::Job>> jobs() override { return Unexpected(why_); }
+  Result<std::vector<scheduler::Job>> find(const std::string&) override { return Unexpected(why_); }
+  Result<scheduler::Submission> submit(const scheduler::JobRequest&) override {
+    return Unexpected(why_);
+  }
+  Result<void> would_accept(const scheduler::JobRequest&) override { return Unexpected(why_); }
+  Result<void> cancel(const std::string&, const std::string&) override { return Unexpected(why_); }
+
+ private:
+  Error why_;
+};
+
 /// Looks happen on a thread of their own, one at a time, for a launch lasts as long as its runs;
 /// signals, the timer and the watchdog are served by the loop meanwhile.
 class DaemonLoop {
  public:
   DaemonLoop(Session& session, run::State& state, const ledger::Signer& signer,
-             scheduler::Scheduler& scheduler)
+             scheduler::Scheduler& scheduler, scheduler::Scheduler& local)
       : session_(session),
         notify_(session.variable("NOTIFY_SOCKET")),
-        keeper_(state, {{scheduler,
-                         signer,
-                         session.clock,
-                         [this] {
-                           ++steps_;
-                           return stopping_ ? run::Stop::detach : run::Stop::none;
-                         },
-                         {},
-                         session.executable.string(),
-                         session.environment},
-                        [&state](const std::string& gate, const std::string& reservation) {
-                          return current_grant(state, gate, reservation);
-                        },
-                        [this](const std::string& line) { say(line); }}) {}
+        keeper_(state,
+                {{scheduler,
+                  signer,
+                  session.clock,
+                  [this] {
+                    ++steps_;
+                    return stopping_ ? run::Stop::detach : run::Stop::none;
+                  },
+                  {},
+                  session.executable.string(),
+                  session.environment},
+                 &local,
+                 [&session, &state, &local](const std::string& gate, const std::string& reservation)
+                     -> Result<std::optional<scheduler::Grant>> {
+                   if (reservation != "local") {
+                     return current_grant(state, gate, reservation);
+                   }
+                   return grant_for_run(session, state, local, gate, reservation)
+                       .map([](scheduler::Grant grant) { return std::optional(grant); });
+                 },
+                 [this](const std::string& line) { say(line); }}) {}
 
   Result<void> run() {
     asio::signal_set signals(loop_, SIGINT, SIGTERM, SIGHUP);
@@ -132,9 +161,16 @@ Result<Exit> run_daemon(Session& session) {
   }
   const auto signer = ledger::load_key(state->paths.signing_key());
   if (!signer) return tl::unexpected(signer.error());
-  const auto scheduler = open_slurm(session);
-  if (!scheduler) return tl::unexpected(scheduler.error());
-  const auto ended = DaemonLoop(session, *state, **signer, **scheduler).run();
+  const auto local = open_scheduler(session, "local");
+  if (!local) return tl::unexpected(local.error());
+  auto slurm = open_slurm(session);
+  if (!slurm) {
+    session.err << printable("without Slurm, for gates of this machine only: " +
+                             slurm.error().describe())
+                << std::endl;
+    slurm = std::make_unique<AbsentSlurm>(slurm.error());
+  }
+  const auto ended = DaemonLoop(session, *state, **signer, **slurm, **local).run();
   if (!ended) return tl::unexpected(ended.error());
   return Exit::ok;
 }

@@ -7,6 +7,7 @@
 #include "../commands.hpp"
 #include "../table.hpp"
 #include "qualify/daemon/arming.hpp"
+#include "qualify/recurrence/recurrence.hpp"
 #include "qualify/run/progress.hpp"
 
 namespace qualify::cli {
@@ -117,10 +118,66 @@ void print_cost(Session& session, const std::vector<run::QualificationState>& fo
   table.print(session.out, session.width);
 }
 
+/// When a recurrent gate is due next; nothing while an occurrence is under way.
+std::optional<Time> next_of(const daemon::Armed& armed) {
+  if (!armed.recurrent() || armed.due) return std::nullopt;
+  const auto recurrence = recurrence::Recurrence::parse(armed.schedule, armed.time_zone);
+  if (!recurrence) return std::nullopt;
+  return recurrence->next_after(armed.handled);
+}
+
+Json to_json(const daemon::Armed& armed) {
+  const auto next = next_of(armed);
+  Json missed = nullptr;
+  if (armed.missed) {
+    missed = {{"first", format_time(armed.missed->first)},
+              {"last", format_time(armed.missed->last)},
+              {"count", armed.missed->count},
+              {"why", armed.missed->why}};
+  }
+  return {{"gate", armed.gate.name},
+          {"bundle", armed.bundle.str()},
+          {"reservation", armed.reservation},
+          {"by", armed.by},
+          {"since", format_time(armed.since)},
+          {"waiting_for", armed.waiting_for},
+          {"schedule", armed.recurrent() ? Json(armed.schedule) : Json(nullptr)},
+          {"time_zone", armed.recurrent() ? Json(armed.time_zone) : Json(nullptr)},
+          {"due", armed.due ? Json(format_time(*armed.due)) : Json(nullptr)},
+          {"next", next ? Json(format_time(*next)) : Json(nullptr)},
+          {"missed", std::move(missed)}};
+}
+
+std::string detail_of(const daemon::Armed& armed) {
+  std::string why =
+      armed.reservation == "local" ? "this machine" : "reservation " + armed.reservation;
+  if (armed.recurrent()) {
+    const auto recurrence = recurrence::Recurrence::parse(armed.schedule, armed.time_zone);
+    if (!recurrence) {
+      why += "; " + recurrence.error().message;
+    } else if (armed.due) {
+      why += "; due " + recurrence->local(*armed.due);
+    } else {
+      why += "; next " + recurrence->local(*next_of(armed));
+    }
+    if (armed.missed && recurrence) {
+      why +=
+          "; missed " + recurrence->local(armed.missed->last) +
+          (armed.missed->count > 1 ? " and " + std::to_string(armed.missed->count - 1) + " before"
+                                   : "") +
+          ": " + armed.missed->why;
+    }
+  }
+  for (std::size_t i = 0; i < armed.waiting_for.size(); ++i) {
+    why += (i == 0 ? " waits for: " : "; ") + armed.waiting_for[i];
+  }
+  return why;
+}
+
 /// The latest qualification of every gate; all of one gate when it is named.
 Result<std::vector<run::QualificationState>> load(run::State& state, const std::string& gate) {
   const journal::Journal journal(state.database);
-  const auto names = journal.qualifications(gate);
+  const auto names = gate.empty() ? journal.latest_qualifications() : journal.qualifications(gate);
   if (!names) return tl::unexpected(names.error());
   std::vector<run::QualificationState> found;
   for (const std::string& name : *names) {
@@ -128,11 +185,6 @@ Result<std::vector<run::QualificationState>> load(run::State& state, const std::
     if (!events) return tl::unexpected(events.error());
     auto derived = run::derive(*events);
     if (!derived) return tl::unexpected(derived.error());
-    if (gate.empty()) {
-      std::erase_if(found, [&](const run::QualificationState& older) {
-        return older.plan.gate == derived->plan.gate;
-      });
-    }
     found.push_back(std::move(*derived));
   }
   return found;
@@ -151,12 +203,7 @@ Result<Exit> run_status(Session& session, const Options& options) {
     Json waiting = Json::array();
     for (const daemon::Armed& one : *armed) {
       if (!options.gate.empty() && one.gate.name != options.gate) continue;
-      waiting.push_back({{"gate", one.gate.name},
-                         {"bundle", one.bundle.str()},
-                         {"reservation", one.reservation},
-                         {"by", one.by},
-                         {"since", format_time(one.since)},
-                         {"waiting_for", one.waiting_for}});
+      waiting.push_back(to_json(one));
     }
     session.print_json({{"qualifications", std::move(list)}, {"armed", std::move(waiting)}});
     return Exit::ok;
@@ -180,11 +227,7 @@ Result<Exit> run_status(Session& session, const Options& options) {
                entry.plan.bundle.brief(), std::move(why)});
   }
   for (const daemon::Armed& one : *armed) {
-    std::string why = "reservation " + one.reservation;
-    for (std::size_t i = 0; i < one.waiting_for.size(); ++i) {
-      why += (i == 0 ? " waits for: " : "; ") + one.waiting_for[i];
-    }
-    table.add({one.gate.name, "armed", one.bundle.brief(), std::move(why)});
+    table.add({one.gate.name, "armed", one.bundle.brief(), detail_of(one)});
   }
   table.print(session.out, session.width);
   if (!options.gate.empty()) print_cost(session, *found);

@@ -54,7 +54,7 @@ using Unexpected = tl::unexpected<Error>;
 enum class Exit : int {
   ok = 0,             ///< pass, equal, done
   differs = 1,        ///< fail, differs
-  usage = 2,          ///< usage or bad input
+  usage = 2,          ///< usage, bad input, a file that cannot be used (io, no_space too)
   undecided = 3,      ///< inconclusive, needs-decision, blocked
   unavailable = 4,    ///< scheduler or system unavailable
   integrity = 5,      ///< integrity fault

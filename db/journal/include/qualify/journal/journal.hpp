@@ -41,6 +41,8 @@ class Journal {
   [[nodiscard]] Result<std::vector<Event>> general_events() const;
   /// Names of qualifications of a gate, oldest first; of all gates when empty.
   [[nodiscard]] Result<std::vector<std::string>> qualifications(const std::string& gate = {}) const;
+  /// The newest of every gate, oldest first: one look, however many there were before.
+  [[nodiscard]] Result<std::vector<std::string>> latest_qualifications() const;
   /// Registers "<gate>-<n>" with the next n, the plan and policy digest and appends `plan.created`,
   /// in one transaction. Returns the name. Payload: {bundle, criteria, gate, policy, plan};
   /// `criteria` is the gate as it was declared, whose digest `policy` is.

@@ -33,7 +33,9 @@ struct Gate {
   std::string name;
   GateKind kind = GateKind::repeatability;
   std::string description;
-  Duration run_limit{};  ///< wall-clock limit of one run; longer is a workload timeout
+  std::string schedule;           ///< when it is due again (recurrence.hpp); empty = by hand only
+  std::string time_zone = "UTC";  ///< of the schedule; an IANA name
+  Duration run_limit{};           ///< wall-clock limit of one run; longer is a workload timeout
   /// A running workload that shows no new iteration for so long hangs, and is cancelled; its
   /// start-up counts too. 0 = only run_limit ends it.
   Duration heartbeat{};
@@ -68,9 +70,9 @@ struct Gate {
 /// The looks that are registered: those declared, or one at max(pairs, 4) with all of the error.
 [[nodiscard]] std::vector<statistics::Look> registered_looks(const Gate& gate);
 
-/// Every field that a verdict depends on (not the description).
+/// Every field that a verdict depends on (not description and schedule).
 [[nodiscard]] Json to_json(const Gate& gate);
-/// The gate that a journal recorded, without its description. Errors: integrity.
+/// The gate that a journal recorded, without description and schedule. Errors: integrity.
 [[nodiscard]] Result<Gate> gate_from_json(const Json& json);
 /// The policy digest: logged before the first run, cited by the certificate.
 [[nodiscard]] Digest policy_digest(const Gate& gate);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -7,14 +8,27 @@
 #include "qualify/policy/gate.hpp"
 
 /// Which gates are to start by themselves, and on which reservation. On record as events of the
-/// journal (docs/formats/journal.md); a gate that was never armed is never launched.
+/// journal (docs/formats/journal.md); a gate that was never armed is never launched. One with a
+/// schedule stays armed: each time that it is due (an occurrence) is begun, or recorded as missed.
 namespace qualify::daemon {
 
 namespace event {
-inline constexpr const char* kArmed = "gate.armed";        ///< criteria, bundle, reservation, by
+inline constexpr const char* kArmed =
+    "gate.armed";  ///< criteria, bundle, reservation, schedule, by
 inline constexpr const char* kWaiting = "gate.waiting";    ///< what is waited for; it may pass
 inline constexpr const char* kDisarmed = "gate.disarmed";  ///< why, by
+inline constexpr const char* kDue = "schedule.due";        ///< an occurrence is begun
+inline constexpr const char* kDone = "schedule.done";      ///< and came to its end
+inline constexpr const char* kMissed = "schedule.missed";  ///< first, last, count, why
 }  // namespace event
+
+/// Occurrences that came to nothing, one after the other for one reason.
+struct Missed {
+  Time first;
+  Time last;
+  std::int64_t count = 1;
+  std::string why;
+};
 
 struct Armed {
   policy::Gate gate;  ///< the criteria as they were when it was armed
@@ -23,6 +37,17 @@ struct Armed {
   std::string by;
   Time since;
   std::vector<std::string> waiting_for;  ///< as last recorded; empty = nothing recorded yet
+
+  std::string schedule;   ///< empty: once, as soon as the reservation allows
+  std::string time_zone;  ///< of the schedule
+
+  std::int64_t begun_at = 0;     ///< sequence of the event that let it start: armed, or due
+  Time handled;                  ///< every occurrence up to here was begun or missed
+  std::optional<Time> due;       ///< the occurrence that is begun and has not come to its end
+  Time ended;                    ///< when the last one did
+  std::optional<Missed> missed;  ///< the last that were
+
+  [[nodiscard]] bool recurrent() const { return !schedule.empty(); }
 };
 
 /// Errors: already_exists (the gate is armed already), busy, io, no_space.
@@ -36,6 +61,15 @@ struct Armed {
 [[nodiscard]] Result<void> note_waiting(journal::Database& database, Time now,
                                         const std::string& gate,
                                         const std::vector<std::string>& faults);
+
+/// An occurrence is begun; it came to its end, with this outcome ("verdict: pass"); some were
+/// missed. Errors: busy, io, no_space.
+[[nodiscard]] Result<void> note_due(journal::Database& database, Time now, const std::string& gate,
+                                    Time occurrence);
+[[nodiscard]] Result<void> note_done(journal::Database& database, Time now, const std::string& gate,
+                                     Time occurrence, const std::string& outcome);
+[[nodiscard]] Result<void> note_missed(journal::Database& database, Time now,
+                                       const std::string& gate, const Missed& missed);
 
 /// Armed gates in the order in which they were armed. Errors: busy, io, integrity.
 [[nodiscard]] Result<std::vector<Armed>> armed_gates(journal::Database& database);

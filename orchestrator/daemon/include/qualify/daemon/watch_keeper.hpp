@@ -12,8 +12,11 @@ namespace qualify::daemon {
 
 /// What the keeper asks of others.
 struct Surroundings {
-  run::Ports ports;
-  /// The standing grant of a reservation to a gate; empty: none, or revoked.
+  run::Ports ports;  ///< its scheduler is the one of reservations
+  /// This machine's scheduler, for gates that are due on it; null: there is none.
+  scheduler::Scheduler* local = nullptr;
+  /// The standing grant of a reservation to a gate; empty: none, or revoked. For "local" the grant
+  /// is made and recorded when it is asked for.
   std::function<Result<std::optional<scheduler::Grant>>(const std::string& gate,
                                                         const std::string& reservation)>
       grant;
@@ -22,6 +25,9 @@ struct Surroundings {
 
 /// Looks after armed gates: each is launched when its reservation is active and healthy, one after
 /// the other in the order of arming, and given up with the reason when that cannot come any more.
+/// A recurrent one is launched so at each of its occurrences, and stays armed. An occurrence that
+/// cannot be launched (no grant, the one before still runs or waits, no daemon at its time) is
+/// recorded and said once, and never made up for.
 /// Not thread-safe: one thread, and one keeper a state.
 class WatchKeeper {
  public:
@@ -29,9 +35,11 @@ class WatchKeeper {
   /// the submission is at most this and one preflight.
   static constexpr Duration kQuick = std::chrono::milliseconds(500);
   static constexpr Duration kSlow = std::chrono::seconds(30);
+  /// An occurrence that is found so much later is missed.
+  static constexpr Duration kLate = std::chrono::minutes(10);
 
   WatchKeeper(run::State& state, Surroundings surroundings)
-      : state_(state), around_(std::move(surroundings)) {}
+      : state_(state), around_(std::move(surroundings)), since_(around_.ports.clock.now()) {}
 
   /// Goes on with what an earlier process left unfinished and is not armed (look() does with what
   /// is). Errors: interrupted (stop), and those
@@ -47,7 +55,13 @@ class WatchKeeper {
   using Considered = std::optional<Duration>;
   Result<Considered> consider(const Armed& armed);
   Result<Considered> launch(const Armed& armed, const scheduler::Grant& grant);
-  Result<Considered> give_up(const Armed& armed, const std::string& why);
+  /// The end of what was armed, or of the occurrence; `reached`: with a verdict.
+  Result<Considered> end(const Armed& armed, const std::string& why, bool reached = false);
+  /// Of a recurrent gate that nothing is begun of: begins an occurrence, or records what was missed
+  /// (nothing: the list has changed), or says how long it is to the next.
+  Result<Considered> await_occurrence(const Armed& armed);
+  Result<void> miss(const Armed& armed, const Missed& missed);
+  scheduler::Scheduler* scheduler_for(const Armed& armed) const;
   Result<Considered> wait_for(const Armed& armed, const scheduler::Snapshot& snapshot,
                               const std::vector<scheduler::Fault>& faults);
   /// What an earlier process has done of the gate's unfinished qualification.
@@ -55,11 +69,15 @@ class WatchKeeper {
     bool live = false;                ///< an attempt has not ended: to be re-attached to
     std::size_t done = 0;             ///< leading runs that are complete
     std::vector<std::string> nonces;  ///< of all its attempts
+    /// Of a qualification that was begun after `armed` let it, and finished: the verdict that a
+    /// process which was killed just then did not get to tell.
+    std::optional<policy::Verdict> verdict;
   };
-  Result<Begun> begun(const std::string& gate);
+  Result<Begun> begun(const Armed& armed);
 
   run::State& state_;
   Surroundings around_;
+  Time since_;                              ///< when this keeper began
   std::map<std::string, Duration> pauses_;  ///< by gate: grows while nothing changes
 };
 
