@@ -425,8 +425,9 @@ void RecordParser::infer(Record& record, bool has_tensor) {
       event.kind = role_in(name) != Role::none ? Kind::phase : Kind::control;
     }
   }
+  const Event first = event;  // adding to the list moves what `event` refers to
   for (std::size_t i = 0; i < extras_; ++i) {
-    Event further = event;
+    Event further = first;
     const Event& own = extra_[i].second;
     further.value_bits = own.value_bits;
     further.value_type = own.value_type;

@@ -470,12 +470,19 @@ Result<void> SealedFile::check() const {
   Summariser summariser(fresh);
   for (const Event& event : *events) summariser.add(event, strings);
   summariser.finish();
+  std::vector<std::uint64_t> begins{0};  // rows before each batch
+  for (std::size_t number = 0; number < state_->footer->record_batches()->size(); ++number) {
+    const auto batch = state_->batch(number);
+    if (!batch) return tl::unexpected(batch.error());
+    begins.push_back(begins.back() + batch->rows);
+  }
   const auto lies = [&](const std::string& what) {
     return fail(Errc::integrity, "the summary is not that of the rows: " + what,
                 state_->path.string(),
                 "seal it again from its source; it matches nothing as it is");
   };
   const RankSummary& kept = state_->summary;
+  std::uint64_t row = 0;
   for (std::size_t i = 0; i < std::max(fresh.iterations.size(), kept.iterations.size()); ++i) {
     if (i >= fresh.iterations.size() || i >= kept.iterations.size() ||
         fresh.iterations[i].iteration != kept.iterations[i].iteration) {
@@ -492,6 +499,12 @@ Result<void> SealedFile::check() const {
       }
     }
     if (a.root != b.root || a.rows != b.rows) return lies(at);
+    // Where it says that its rows are is part of no hash.
+    if (std::uint64_t{b.batch} + 1 >= begins.size() || begins[b.batch] + b.offset != row ||
+        row >= begins[b.batch + std::size_t{1}]) {
+      return lies(at + " begins elsewhere");
+    }
+    row += b.rows;
   }
   return {};
 }

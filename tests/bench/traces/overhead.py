@@ -1,4 +1,4 @@
-"""overhead.py [PAIRS] [ITERATIONS]: what the tracer costs the quickstart's trainer, at each level.
+"""overhead.py [PAIRS] [ITERATIONS] [LEVEL…]: what the tracer costs the quickstart's trainer, at each level.
 
 Runs the trainer without traces and with, in pairs AB, BA, …, and takes the CPU time (user + system) of each: a step's
 time on a machine that is not shared. Prints the median of the ratios, and the lowest and highest. The quickstart's
@@ -32,7 +32,7 @@ with tempfile.TemporaryDirectory() as name:
     folder = pathlib.Path(name)
     (folder / "text").write_text((root / "LICENSE").read_text() * 4)
     cpu("none", folder)
-    for level in ("L0", "L1", "full"):
+    for level in sys.argv[3:] or ("L0", "L1", "full"):
         ratios, plain = [], []
         for pair in range(pairs):
             order = ("none", level) if pair % 2 == 0 else (level, "none")

@@ -221,6 +221,23 @@ TEST_F(Sealing, NamesWhatIsWrongWithItsInput) {
   EXPECT_THAT(faults_of("long-name"), IsEmpty());
 }
 
+TEST_F(Sealing, ARecordMayHoldAnyNumberOfValues) {
+  std::string fields = R"("value":1)";
+  for (int i = 0; i < 40; ++i) fields += ",\"field" + std::to_string(i) + "\":" + std::to_string(i);
+  write("many/rank_000000.jsonl",
+        R"({"event":"event","fields":{)" + fields +
+            R"(},"iteration":1,"name":"n","phase":"p","rank":0,"sequence":0})"
+            "\n");
+  EXPECT_THAT(faults_of("many"), IsEmpty());
+  const auto set = TraceSet::open(folder / "many", {}).value();
+  Strings strings;
+  const Events events = set.read(0, 1, strings).value().events;
+  ASSERT_EQ(events.size(), 41U);
+  EXPECT_EQ(strings.text(events[40].site), "n.field39");
+  EXPECT_EQ(events[40].value_bits, 39U);
+  EXPECT_EQ(strings.text(events[40].phase), "p");
+}
+
 TEST_F(Sealing, ASymlinkLoopIsAnErrorAndNoHang) {
   fs::create_directories(folder / "raw");
   fs::create_symlink("rank_000000.jsonl", folder / "raw/rank_000000.jsonl");

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <fstream>
+
 #include "qualify/base/files.hpp"
 #include "support/temp_folder.hpp"
 #include "support/trace_generator.hpp"
@@ -184,6 +186,30 @@ TEST(SealedFile, ValuesAreComparedWithoutTimes) {
   EXPECT_FALSE(SealedFile::same_values(a, bit).value());
   EXPECT_EQ(root_of(a.summary()), root_of(times.summary()));
   EXPECT_NE(root_of(a.summary()), root_of(bit.summary()));
+}
+
+TEST(SealedFile, WhereIterationsBeginIsChecked) {
+  test::TempFolder folder(test::memory_folder());
+  Strings strings;
+  const Events events = generated(strings);
+  write(folder / "a.arrow", events, strings);
+  const std::string whole = read_file(folder / "a.arrow").value();
+  // Base64 in the footer: whatever byte of it changes, every iteration is read as it was or not at
+  // all.
+  const std::size_t begin = whole.rfind("qualify.summary");
+  for (std::size_t at = begin - 4000; at < begin; ++at) {
+    std::string changed = whole;
+    changed[at] = changed[at] == 'A' ? 'B' : 'A';
+    std::ofstream(folder / "changed.arrow", std::ios::binary) << changed;
+    const auto file = SealedFile::open(folder / "changed.arrow");
+    if (!file || !file->check()) continue;
+    Strings other;
+    for (std::int64_t iteration = 1; iteration <= 4; ++iteration) {
+      const auto read = file->read(iteration, other);
+      ASSERT_TRUE(read) << at;
+      ASSERT_EQ(read->size(), events.size() / 4) << at;
+    }
+  }
 }
 
 TEST(SealedFile, NothingIsLeftOfAWriterThatStopped) {
