@@ -25,7 +25,9 @@ void GateTest::SetUp() {
       << "schema_version: 1\nname: ranks\nrecipe: debug\n"
          "code: {ranks: {repository: code}}\n"
          "environment: {NCCL_ALGO: Ring}\nrequired_environment: {NCCL_ALGO: Ring}\n"
-         "topology: {nodes: 4, gpus_per_node: 8}\n"
+         "topology: {nodes: "
+      << nodes_of_a_run()
+      << ", gpus_per_node: 8}\n"
          "launch: {tasks_per_node: 1, argv: ['{code.ranks}/rank_program', '{output}']}\n"
          "arms:\n  quick: {}\n  held: {arguments: [--wait, '"
       << (folder() / "released").string()
@@ -93,7 +95,8 @@ void GateTest::wait_until_training(const std::string& run) {
   const fs::path trace = attempt_folder(run) / "output" / "trace";
   wait_for([&] {
     std::error_code error;
-    return std::distance(fs::directory_iterator(trace, error), fs::directory_iterator()) == 4;
+    return std::distance(fs::directory_iterator(trace, error), fs::directory_iterator()) ==
+           nodes_of_a_run();
   });
 }
 

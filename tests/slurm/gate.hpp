@@ -26,12 +26,13 @@ class PollClock final : public Clock {
   SystemClock clock_;
 };
 
-/// A gate of two runs on the cluster's four nodes, through the whole engine and the real `qualify
-/// job`. The workload is one task a node, of arm "quick", or of arm "held", which goes on when
-/// release() is called.
+/// A gate of two runs on nodes of the cluster, all four unless told otherwise, through the whole
+/// engine and the real `qualify job`. The workload is one task a node, of arm "quick", or of arm
+/// "held", which goes on when release() is called.
 class GateTest : public ClusterTest {
  protected:
   void SetUp() override;
+  virtual int nodes_of_a_run() const { return 4; }
 
   /// Grants the reservation, as it is now, to the gate.
   void grant(const std::string& name);

@@ -39,7 +39,7 @@ bool is_identity(const std::string& name) {
     if (word.starts_with(prefix)) word.remove_prefix(prefix.size());
   }
   // Counts, limits and bindings among Slurm's variables do change a run: those are not identity.
-  constexpr std::array<std::string_view, 25> exact = {"SLURM_JOB_ID",
+  constexpr std::array<std::string_view, 29> exact = {"SLURM_JOB_ID",
                                                       "SLURM_JOB_COMMENT",
                                                       "SLURM_JOBID",
                                                       "SLURM_JOB_NAME",
@@ -63,6 +63,10 @@ bool is_identity(const std::string& name) {
                                                       "HOSTNAME",
                                                       "MASTER_ADDR",
                                                       "MASTER_PORT",
+                                                      "PET_MASTER_ADDR",
+                                                      "PET_MASTER_PORT",
+                                                      "PET_RDZV_ENDPOINT",
+                                                      "PET_RDZV_ID",
                                                       "TMPDIR"};
   if (std::find(exact.begin(), exact.end(), word) != exact.end()) return true;
   constexpr std::array<std::string_view, 9> captured = {"node.name", "node.names", "nodes",
