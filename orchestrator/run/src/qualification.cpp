@@ -28,18 +28,6 @@ Result<QualificationState> begin(Recorder& recorder, const plan::Plan& plan,
   return recorder.start(plan, gate);
 }
 
-Result<policy::Judgement> judge_recorded(const State& state, const QualificationState& done,
-                                         const policy::Gate& gate) {
-  std::vector<policy::RunEvidence> runs;
-  for (const RunState& run : done.runs) {
-    if (!run.evidence) continue;
-    auto evidence = load_evidence(state.evidence, *run.evidence, state.paths.temporary());
-    if (!evidence) return tl::unexpected(evidence.error());
-    runs.push_back(std::move(*evidence));
-  }
-  return policy::judge(gate, runs);
-}
-
 /// One line for tables.
 std::string summary_of(const policy::Judgement& judgement) {
   for (const policy::PairJudgement& pair : judgement.pairs) {
@@ -115,6 +103,18 @@ Result<void> conclude(const Context& context, const QualificationState& done, Ou
 
 }  // namespace
 
+Result<policy::Judgement> judge_recorded(const State& state, const QualificationState& done,
+                                         const std::filesystem::path& scratch) {
+  std::vector<policy::RunEvidence> runs;
+  for (const RunState& run : done.runs) {
+    if (!run.evidence) continue;
+    auto evidence = load_evidence(state.evidence, *run.evidence, scratch);
+    if (!evidence) return tl::unexpected(evidence.error());
+    runs.push_back(std::move(*evidence));
+  }
+  return policy::judge(done.gate, runs);
+}
+
 Result<Outcome> qualify_gate(State& state, const Request& request, const Ports& ports) {
   const auto lock = FileLock::acquire(state.paths.lock(), false);
   if (!lock) {
@@ -150,7 +150,7 @@ Result<Outcome> qualify_gate(State& state, const Request& request, const Ports& 
     if (!executed) return tl::unexpected(executed.error());
     collected = collect_all(context, *executed);
     if (!collected) return tl::unexpected(collected.error());
-    auto judged = judge_recorded(state, *collected, request.gate);
+    auto judged = judge_recorded(state, *collected, state.paths.temporary());
     if (!judged) return tl::unexpected(judged.error());
     judgement = std::move(*judged);
     if (!policy::wants_more(*judgement)) break;

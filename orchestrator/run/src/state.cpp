@@ -33,6 +33,14 @@ Result<journal::Database> open_database(const StatePaths& paths) {
   return journal::Database::open(paths.database(), options);
 }
 
+/// The log's name is no host's: a state may be carried elsewhere. It says whose log it is.
+Result<ledger::LogSigner> make_log_key(const StatePaths& paths) {
+  const auto signer = ledger::load_public_key(paths.signing_key().string() + ".pub");
+  if (!signer) return tl::unexpected(signer.error());
+  return ledger::LogSigner::create(paths.log_key(),
+                                   "log-" + signer->key_id().substr(0, 12) + ".qualify");
+}
+
 }  // namespace
 
 Result<void> init_state(const std::filesystem::path& folder) {
@@ -51,6 +59,9 @@ Result<void> init_state(const std::filesystem::path& folder) {
     if (auto key = ledger::create_key(paths.signing_key()); !key) {
       return tl::unexpected(key.error());
     }
+  }
+  if (!fs::exists(paths.log_key())) {
+    if (auto key = make_log_key(paths); !key) return tl::unexpected(key.error());
   }
   for (const fs::path& store : {paths.bundles(), paths.evidence()}) {
     if (auto opened = store::BlobStore::open(store); !opened) return tl::unexpected(opened.error());
@@ -83,6 +94,25 @@ Result<State> open_state_read_only(const std::filesystem::path& folder) {
   auto database = journal::Database::open_read_only(paths.database());
   if (!database) return tl::unexpected(database.error());
   return State{paths, std::move(*bundles), std::move(*evidence), std::move(*database)};
+}
+
+Result<ledger::SignedCheckpoint> sign_checkpoint(State& state, Time time) {
+  const auto signer = fs::exists(state.paths.log_key())
+                          ? ledger::LogSigner::load(state.paths.log_key())
+                          : make_log_key(state.paths);
+  if (!signer) return tl::unexpected(signer.error());
+  return ledger::Log(state.database).checkpoint(*signer, time);
+}
+
+Result<std::optional<ledger::LogVerifier>> log_verifier(const StatePaths& paths) {
+  const fs::path file = paths.log_key().string() + ".vkey";
+  if (!fs::exists(file)) return std::optional<ledger::LogVerifier>();
+  auto text = read_file(file);
+  if (!text) return tl::unexpected(text.error());
+  while (!text->empty() && text->back() == '\n') text->pop_back();
+  auto verifier = ledger::LogVerifier::parse(*text);
+  if (!verifier) return tl::unexpected(verifier.error());
+  return std::optional<ledger::LogVerifier>(std::move(*verifier));
 }
 
 }  // namespace qualify::run

@@ -30,7 +30,7 @@ class FinishedState : public ::testing::Test {
           test::leave_result(request, job, clock.now(), test::metrics_line(clock.now()));
         });
     ASSERT_TRUE(qualify(state, "first"));
-    log_key.emplace(ledger::LogSigner::create(paths.log_key(), "qualify.example.org").value());
+    log_key.emplace(ledger::LogSigner::load(paths.log_key()).value());
     ASSERT_TRUE(ledger::Log(state.database).checkpoint(*log_key, clock.now()));
     stop_at = run::event::kRunning;
     ASSERT_FALSE(qualify(state, "second"));

@@ -60,6 +60,21 @@ Result<ledger::Record> find(run::State& state, const std::string& id) {
   return record;
 }
 
+/// The proof that a record is in the log, under its newest checkpoint; null while no checkpoint
+/// covers it.
+Result<Json> log_entry(run::State& state, const ledger::Record& record) {
+  const ledger::Log log(state.database);
+  const auto latest = log.latest();
+  if (!latest) return tl::unexpected(latest.error());
+  const auto verifier = run::log_verifier(state.paths);
+  if (!verifier) return tl::unexpected(verifier.error());
+  if (!*latest || !*verifier ||
+      (*latest)->checkpoint.size <= static_cast<std::uint64_t>(record.index)) {
+    return Json(nullptr);
+  }
+  return log.entry(record, **latest, **verifier);
+}
+
 Result<Exit> run_show(Session& session, const Options& options) {
   auto state = open_state_read_only(session);
   if (!state) return tl::unexpected(state.error());
@@ -67,7 +82,9 @@ Result<Exit> run_show(Session& session, const Options& options) {
   if (!record) return tl::unexpected(record.error());
   if (options.json) {
     // The Sigstore bundle itself, as other verifiers read it.
-    session.out << ledger::sigstore_bundle(record->envelope, Json(nullptr)).dump(2) << '\n';
+    const auto entry = log_entry(*state, *record);
+    if (!entry) return tl::unexpected(entry.error());
+    session.out << ledger::sigstore_bundle(record->envelope, *entry).dump(2) << '\n';
     return Exit::ok;
   }
   const auto statement = parse_json(record->envelope.payload, "certificate " + record->id);

@@ -61,6 +61,13 @@ struct Outcome {
   std::string no_certificate;  ///< why a pass got none (dirty bundle)
 };
 
+/// Judges the collected runs by the criteria that were recorded before the first one, from the
+/// evidence store alone. The same evidence gives the same judgement at any later time.
+/// `scratch`: as of load_evidence. Errors: those of load_evidence.
+[[nodiscard]] Result<policy::Judgement> judge_recorded(const State& state,
+                                                       const QualificationState& done,
+                                                       const std::filesystem::path& scratch);
+
 /// Attempts at one run before infrastructure failures end it.
 inline constexpr int kMaxAttempts = 3;
 

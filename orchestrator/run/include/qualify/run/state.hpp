@@ -2,8 +2,10 @@
 
 #include <filesystem>
 #include <memory>
+#include <optional>
 
 #include "qualify/journal/database.hpp"
+#include "qualify/ledger/log.hpp"
 #include "qualify/ledger/signer.hpp"
 #include "qualify/store/blob_store.hpp"
 
@@ -35,8 +37,8 @@ struct State {
   journal::Database database;
 };
 
-/// Makes a fresh state with a signing key. Errors: already_exists, integrity (a state is there
-/// whose database is missing), io, no_space.
+/// Makes a fresh state with a signing key and a log key. Errors: already_exists, integrity (a state
+/// is there whose database is missing), io, no_space.
 [[nodiscard]] Result<void> init_state(const std::filesystem::path& folder);
 
 /// Errors: not_found (hint: qualify init), io, busy, integrity (hint: qualify doctor --rebuild),
@@ -44,5 +46,12 @@ struct State {
 [[nodiscard]] Result<State> open_state(const std::filesystem::path& folder);
 /// For reading commands: needs no write access.
 [[nodiscard]] Result<State> open_state_read_only(const std::filesystem::path& folder);
+
+/// Signs what the log of a state is now, by its own log key, which is made if there is none yet.
+/// Errors: integrity (the log does not continue its newest checkpoint), busy, io, refused (others
+/// may read the key).
+[[nodiscard]] Result<ledger::SignedCheckpoint> sign_checkpoint(State& state, Time time);
+/// Who signs the log of a state; nothing when it has no log key yet. Errors: invalid_input, io.
+[[nodiscard]] Result<std::optional<ledger::LogVerifier>> log_verifier(const StatePaths& paths);
 
 }  // namespace qualify::run

@@ -1,0 +1,234 @@
+#include "qualify/verify/verify.hpp"
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "qualify/run/evidence.hpp"
+#include "qualify/run/progress.hpp"
+#include "qualify/run/qualification.hpp"
+
+namespace qualify::verify {
+
+namespace {
+
+/// What a certificate says that the rest of the state must agree with.
+struct Certificate {
+  std::string id;
+  std::string gate;
+  std::string qualification;
+  std::string verdict;
+  std::string plan;
+  std::string policy;
+  Digest bundle;
+  std::map<std::string, Digest> evidence;  ///< by run
+};
+
+Result<Certificate> read_certificate(const ledger::Record& record) {
+  const auto statement = parse_json(record.envelope.payload, "certificate " + record.id);
+  if (!statement) return tl::unexpected(statement.error());
+  try {
+    const Json& own = statement->at("predicate").at("qualify");
+    Certificate certificate{record.id,
+                            record.gate,
+                            own.at("qualification").get<std::string>(),
+                            own.at("verdict").get<std::string>(),
+                            own.at("plan").get<std::string>(),
+                            own.at("policy").at("digest").get<std::string>(),
+                            record.bundle,
+                            {}};
+    for (const Json& run : own.at("evidence")) {
+      certificate.evidence[run.at("run").get<std::string>()] =
+          Digest::parse(run.at("evidence").get<std::string>()).value();
+    }
+    return certificate;
+  } catch (const std::exception& error) {
+    return fail(Errc::integrity, std::string("not a certificate of a gate: ") + error.what(),
+                record.id);
+  }
+}
+
+class Verification {
+ public:
+  Verification(run::State& state, const Options& options) : state_(state), options_(options) {}
+
+  Result<Found> run() {
+    for (Error& fault : state_.database.check()) found_.faults.push_back(std::move(fault));
+    if (auto read = check_log(); !read) return tl::unexpected(read.error());
+    if (auto read = check_records(); !read) return tl::unexpected(read.error());
+    if (auto read = check_qualifications(); !read) return tl::unexpected(read.error());
+    check_certificates();
+    check_contents();
+    if (options_.recompute) recompute();
+    return std::move(found_);
+  }
+
+ private:
+  Result<void> check_log() {
+    const auto verifier = run::log_verifier(state_.paths);
+    if (!verifier) return tl::unexpected(verifier.error());
+    auto audit =
+        ledger::audit_log(state_.database, *verifier, options_.remembered, options_.threads);
+    found_.records = audit.size;
+    found_.checkpoints = audit.checkpoints;
+    for (Error& fault : audit.faults) found_.faults.push_back(std::move(fault));
+    return {};
+  }
+
+  /// The log's audit has checked every signature; here it is whose.
+  Result<void> check_records() {
+    const auto ours = ledger::load_public_key(state_.paths.signing_key().string() + ".pub");
+    if (!ours) return tl::unexpected(ours.error());
+    return ledger::Ledger(state_.database)
+        .for_each([&](std::int64_t, Result<ledger::Record> record) {
+          if (!record) return;  // named by the audit
+          if (record->public_key_pem != ours->pem()) {
+            note(fail(Errc::integrity, "signed by a key that is not this state's", record->id));
+          }
+          if (record->bundle != Digest()) bundles_[record->bundle].insert(words(*record));
+          if (record->kind != ledger::RecordKind::certificate) return;
+          auto certificate = read_certificate(*record);
+          if (!certificate) return note(tl::unexpected(certificate.error()));
+          for (const auto& [run, digest] : certificate->evidence) {
+            evidence_[digest].insert(words(*record));
+          }
+          ++found_.certificates;
+          certificates_.push_back(std::move(*certificate));
+        });
+  }
+
+  Result<void> check_qualifications() {
+    const journal::Journal journal(state_.database);
+    const auto names = journal.qualifications();
+    if (!names) return tl::unexpected(names.error());
+    for (const std::string& name : *names) {
+      const auto events = journal.events(name);
+      if (!events) return tl::unexpected(events.error());
+      auto derived = run::derive(*events);
+      if (!derived) {
+        note(tl::unexpected(derived.error()));
+        continue;
+      }
+      const std::string what = "qualification " + name;
+      bundles_[derived->plan.bundle].insert(what);
+      for (const run::RunState& each : derived->runs) {
+        if (each.evidence) evidence_[*each.evidence].insert(what);
+      }
+      if (derived->judgement) judgements_[*derived->judgement].insert(what);
+      qualifications_.emplace(name, std::move(*derived));
+    }
+    return {};
+  }
+
+  void check_certificates() {
+    std::set<std::string> ids;
+    for (const Certificate& certificate : certificates_) {
+      ids.insert(certificate.id);
+      const auto disagrees = [&](const std::string& how) {
+        note(fail(Errc::integrity, "the certificate and the journal disagree: " + how,
+                  "certificate " + certificate.id.substr(0, 12) + " of gate " + certificate.gate));
+      };
+      const auto found = qualifications_.find(certificate.qualification);
+      if (found == qualifications_.end()) {
+        disagrees("there is no qualification " + certificate.qualification);
+        continue;
+      }
+      const run::QualificationState& earned = found->second;
+      if (!earned.verdict || policy::name_of(*earned.verdict) != certificate.verdict) {
+        disagrees("the verdict is another");
+      }
+      if (earned.plan.bundle != certificate.bundle) disagrees("the bundle is another");
+      if (earned.plan_digest.str() != certificate.plan) disagrees("the plan is another");
+      if (earned.plan.policy.str() != certificate.policy) disagrees("the policy is another");
+      std::map<std::string, Digest> evidence;
+      for (const run::RunState& each : earned.runs) {
+        if (each.evidence) evidence[each.run.id] = *each.evidence;
+      }
+      if (evidence != certificate.evidence) disagrees("the evidence is another");
+    }
+    for (const auto& [name, qualification] : qualifications_) {
+      if (!qualification.certificate.empty() && !ids.contains(qualification.certificate)) {
+        note(
+            fail(Errc::integrity,
+                 "certificate " + qualification.certificate.substr(0, 12) + " is not in the ledger",
+                 "qualification " + name));
+      }
+    }
+  }
+
+  void check_contents() {
+    for (const auto& [digest, users] : bundles_) {
+      ++found_.bundles;
+      for (Error& fault : store::verify(state_.bundles, digest, options_.threads)) {
+        note(Unexpected(std::move(fault)), users);
+      }
+    }
+    for (const auto& [digest, users] : evidence_) {
+      ++found_.evidence;
+      if (auto whole = run::verify_evidence(state_.evidence, digest); !whole) {
+        note(tl::unexpected(whole.error()), users);
+      }
+    }
+    for (const auto& [digest, users] : judgements_) {
+      if (auto whole = state_.evidence.verify(digest); !whole) {
+        note(tl::unexpected(whole.error()), users);
+      }
+    }
+  }
+
+  void recompute() {
+    for (const auto& [name, qualification] : qualifications_) {
+      if (!qualification.finished()) continue;
+      const auto again = run::judge_recorded(state_, qualification, options_.scratch);
+      if (!again) {
+        note(tl::unexpected(again.error()), {"qualification " + name});
+        continue;
+      }
+      ++found_.recomputed;
+      const std::string level = again->level ? exactness::name_of(*again->level) : "";
+      if (again->verdict == qualification.verdict && level == qualification.level.value_or("")) {
+        continue;
+      }
+      note(fail(Errc::integrity,
+                std::string("judged again from its evidence it is ") +
+                    policy::name_of(again->verdict) + (level.empty() ? "" : " at " + level) +
+                    "; on record is " + policy::name_of(*qualification.verdict) +
+                    (qualification.level ? " at " + *qualification.level : std::string()),
+                "qualification " + name));
+    }
+  }
+
+  static std::string words(const ledger::Record& record) {
+    return std::string(ledger::name_of(record.kind)) + " " + record.id.substr(0, 12) + " of gate " +
+           record.gate;
+  }
+
+  void note(Unexpected fault, const std::set<std::string>& users = {}) {
+    Error error = std::move(fault.value());
+    if (!users.empty()) {
+      std::string all;
+      for (const std::string& user : users) all += (all.empty() ? "" : ", ") + user;
+      error.message += "; affects " + all;
+    }
+    found_.faults.push_back(std::move(error));
+  }
+
+  run::State& state_;
+  const Options& options_;
+  Found found_;
+  std::vector<Certificate> certificates_;
+  std::map<std::string, run::QualificationState> qualifications_;
+  /// Who rests on what.
+  std::map<Digest, std::set<std::string>> bundles_;
+  std::map<Digest, std::set<std::string>> evidence_;
+  std::map<Digest, std::set<std::string>> judgements_;
+};
+
+}  // namespace
+
+Result<Found> verify_state(run::State& state, const Options& options) {
+  return Verification(state, options).run();
+}
+
+}  // namespace qualify::verify
