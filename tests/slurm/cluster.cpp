@@ -20,7 +20,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-const std::string kFolder = CLUSTER_FOLDER;
+const std::string kFolder = kClusterFolder;
 const std::string kConfiguration = kFolder + "/slurm.conf";
 
 std::map<std::string, std::string> environment() {

@@ -14,6 +14,9 @@
 
 namespace qualify::test {
 
+/// The cluster that this executable's tests run on; cluster_folder.cpp.
+extern const char* const kClusterFolder;
+
 /// What a program printed (both streams) and its exit code.
 struct Printed {
   int code = 0;

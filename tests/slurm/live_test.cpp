@@ -219,7 +219,8 @@ TEST_F(Live, APurgedJobIsUnknownAndNeverAPass) {
   EXPECT_NE(outcome->judgement.verdict, policy::Verdict::fail);
   EXPECT_EQ(events(kEnded)[0].at("failure_class"), "disagreement");
   EXPECT_THAT(events(kEnded)[0].at("failure").get<std::string>(),
-              HasSubstr("does not know the job any more"));
+              AllOf(HasSubstr("does not know the job any more"),
+                    HasSubstr("accounting is not configured")));
   EXPECT_EQ(jobs_submitted(), 2u) << "not started again";
 }
 

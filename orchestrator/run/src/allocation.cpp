@@ -270,9 +270,7 @@ Result<void> Allocation::adopt_or_withdraw(Duration patience) {
   if (auto made = make_folders(folder); !made) return made;
   if (auto claimed = withdraw_attempt(folder); !claimed) {
     if (claimed.error().code != Errc::already_exists) return claimed;
-    // The job was there and has been forgotten since: its result, if any, cannot be confirmed.
-    return end_without_job({false, "the job ran, but the scheduler does not know it any more",
-                            FailureClass::disagreement});
+    return adopt_from_accounting();
   }
   // Left by an earlier process it costs nothing; not answered to this one, it counts.
   return end_without_job(
@@ -295,6 +293,7 @@ Result<void> Allocation::follow() {
   std::string last;  ///< the job as it was seen last
   Duration silent{};
   bool cancelling = false;
+  asked_accounting_ = Duration::zero();
   heartbeats_.clear();
   for (const RunState& run : runs()) {
     heartbeats_.emplace_back(folder_of(run), context_.bundle.outputs,
@@ -311,7 +310,7 @@ Result<void> Allocation::follow() {
     }
     const Duration pause = pace.pause();
     const Time asked = context_.ports.clock.now();
-    const auto job = look();
+    const auto job = look(pause);
     if (job) {
       std::string now = to_json(*job).dump();
       pace.answered(now != last, context_.ports.clock.now() - asked);
@@ -345,7 +344,8 @@ Result<void> Allocation::follow() {
           run.attempts.back().nodes = job->nodes;
         }
       }
-      if (is_terminal(job->state) || job->state == JobState::unknown) {
+      const bool lost = job->state == JobState::unknown && !accounting_may_tell_;
+      if (is_terminal(job->state) || lost) {
         if (auto noted = end_with(*job); !noted) return noted;
         if (cancelling) return interrupted(state_.name, true);
         // Whoever cancelled it meant it: only a person's next command starts it again.
@@ -362,18 +362,47 @@ Result<void> Allocation::follow() {
   }
 }
 
-Result<Job> Allocation::look() {
+/// The attempt's job, by the scheduler's word or, when that has forgotten it, by accounting's.
+/// State unknown: nobody knows, or accounting_may_tell_ soon. `pause`: since the last look.
+Result<Job> Allocation::look(Duration pause) {
   auto found = context_.ports.scheduler.find(attempt().nonce);
   if (!found) return tl::unexpected(found.error());
-  if (found->empty()) {
-    Job gone;
-    gone.id = attempt().job_id;
-    gone.nonce = attempt().nonce;
-    gone.state = JobState::unknown;
-    gone.reason = "the scheduler does not know the job any more";
-    return gone;
+  accounting_may_tell_ = false;
+  if (!found->empty()) return std::move(found->front());
+  auto told = ask_accounting();
+  if (!told) return tl::unexpected(told.error());
+  if (told->over) return std::move(*told->over);
+  asked_accounting_ += pause;
+  accounting_may_tell_ = told->may_come && asked_accounting_ < context_.ports.limits.accounting;
+  Job gone;
+  gone.id = attempt().job_id;
+  gone.nonce = attempt().nonce;
+  gone.state = JobState::unknown;
+  gone.reason = "the scheduler does not know the job any more; " + told->reason;
+  return gone;
+}
+
+Result<AccountedJob> Allocation::ask_accounting() const {
+  return run::ask_accounting(context_.ports.scheduler, context_.request.grant,
+                             job_request(attempt().nonce, attempt().number, {}).name,
+                             attempt().nonce);
+}
+
+/// The attempt's job has begun its work, and the scheduler has forgotten it before its number was
+/// recorded. Without accounting's word its result, if any, cannot be confirmed.
+Result<void> Allocation::adopt_from_accounting() {
+  for (Duration asked{};; asked += kLookPause) {
+    const auto told = ask_accounting();
+    if (!told) return tl::unexpected(told.error());
+    if (!told->id.empty()) return submitted(told->id, {});
+    if (!told->may_come || asked >= context_.ports.limits.accounting) {
+      return end_without_job(
+          {false, "the job ran, but the scheduler does not know it any more; " + told->reason,
+           FailureClass::disagreement});
+    }
+    if (context_.ports.stop() != Stop::none) return interrupted(state_.name, false);
+    context_.ports.clock.sleep_for(kLookPause);
   }
-  return std::move(found->front());
 }
 
 /// Contract step 5, at every change of the job and every few seconds: in its grant and making

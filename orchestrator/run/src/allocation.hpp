@@ -2,6 +2,7 @@
 
 #include <span>
 
+#include "accounting.hpp"
 #include "execute.hpp"
 #include "heartbeat.hpp"
 #include "start_check.hpp"
@@ -31,7 +32,9 @@ class Allocation {
   [[nodiscard]] Result<void> submitted(const std::string& job_id,
                                        const std::vector<std::string>& warnings);
   [[nodiscard]] Result<void> follow();
-  [[nodiscard]] Result<scheduler::Job> look();
+  [[nodiscard]] Result<scheduler::Job> look(Duration pause);
+  [[nodiscard]] Result<AccountedJob> ask_accounting() const;
+  [[nodiscard]] Result<void> adopt_from_accounting();
   [[nodiscard]] Result<void> hold_to_grant(const scheduler::Job& job, Duration pause);
   [[nodiscard]] std::optional<std::string> hung();
   [[nodiscard]] Result<void> break_off(const scheduler::Job& job, const std::string& why,
@@ -64,6 +67,8 @@ class Allocation {
   int intended_here_ = 0;  ///< the attempt that this process began, which has no job yet
   std::string last_seen_;  ///< the live job as it was when its reservation was last looked at
   Duration since_check_{};
+  bool accounting_may_tell_ = false;  ///< how the job ended that the scheduler has forgotten
+  Duration asked_accounting_{};
 };
 
 }  // namespace qualify::run

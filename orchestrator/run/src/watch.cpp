@@ -86,6 +86,14 @@ std::optional<Assessment> against_grant(const Grant& grant, const Job& job) {
   if (auto place = out_of_place(grant, job)) {
     return Assessment{false, std::move(*place), FailureClass::disagreement};
   }
+  // Slurm takes the name from a job that has ended when the reservation goes; accounting keeps it.
+  if (job.reservation != grant.reservation.name && (job.accounted || !job.reservation.empty())) {
+    return Assessment{false,
+                      job.reservation.empty()
+                          ? "accounting does not say that the job was in its reservation"
+                          : "the job was in reservation '" + job.reservation + "'",
+                      FailureClass::disagreement};
+  }
   const bool cut = job.state == JobState::timeout || job.state == JobState::deadline ||
                    job.state == JobState::cancelled;
   if (cut && job.end_time && *job.end_time >= grant.reservation.end) {

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -235,29 +236,65 @@ class Preflight {
   std::vector<Fault> faults_;
 };
 
-/// Cores of the reservation's nodes; 0 when some node's are not known.
-std::uint64_t cores_of(const Reservation& reservation, const std::vector<Node>& nodes) {
+struct Holdings {
   std::uint64_t cores = 0;
+  std::uint64_t gpus = 0;
+};
+
+/// What the reservation's nodes have, all of it; nothing when some node's is not known.
+std::optional<Holdings> holdings_of(const Reservation& reservation,
+                                    const std::vector<Node>& nodes) {
+  Holdings all;
   for (const std::string& name : reservation.nodes) {
     const auto node = std::find_if(nodes.begin(), nodes.end(),
                                    [&](const Node& candidate) { return candidate.name == name; });
-    if (node == nodes.end() || node->cores == 0) return 0;
-    cores += node->cores;
+    if (node == nodes.end() || node->cores == 0) return std::nullopt;
+    all.cores += node->cores;
+    all.gpus += node->gpus;
   }
-  return cores;
+  return all;
+}
+
+/// "gres/gpu" of "cpu=256,gres/gpu=32"; 0 when it is not there.
+std::uint64_t reserved_gpus(const std::string& tres) {
+  constexpr std::string_view kGpus = ",gres/gpu=";
+  const std::string all = "," + tres;
+  const std::size_t at = all.find(kGpus);
+  return at == std::string::npos ? 0 : std::strtoull(all.c_str() + at + kGpus.size(), nullptr, 10);
+}
+
+/// A reservation that was made by counting GPUs or cores holds so many of them, and other jobs may
+/// sit on the rest: it will do where that is all that its nodes have.
+void check_whole_nodes(const Reservation& reservation, const std::vector<Node>& nodes,
+                       std::vector<Fault>& faults) {
+  const auto all = holdings_of(reservation, nodes);
+  const auto part = [&](std::uint64_t held, std::uint64_t total, const char* what) {
+    faults.push_back({"partial-nodes",
+                      "it holds " + grouped(held) + " of the " + grouped(total) + " " + what +
+                          " of its nodes, not whole nodes",
+                      false});
+  };
+  const bool by_gpus = has_flag(reservation, "GRES_REQ");
+  if (by_gpus && !all) {
+    faults.push_back({"partial-nodes",
+                      "flag GRES_REQ: it was made by counting GPUs, and what its nodes have is not "
+                      "known; reserve the nodes by name",
+                      false});
+  }
+  if (!all) return;
+  if ((by_gpus || reservation.core_count > 0) && reservation.core_count < all->cores) {
+    part(reservation.core_count, all->cores, "cores");
+  }
+  if (by_gpus && reserved_gpus(reservation.tres) < all->gpus) {
+    part(reserved_gpus(reservation.tres), all->gpus, "GPUs");
+  }
 }
 
 }  // namespace
 
 std::vector<Fault> unfit_for_grant(const Reservation& reservation, const std::vector<Node>& nodes) {
   std::vector<Fault> faults;
-  if (const std::uint64_t cores = cores_of(reservation, nodes);
-      reservation.core_count > 0 && reservation.core_count < cores) {
-    faults.push_back({"partial-nodes",
-                      "it holds " + grouped(reservation.core_count) + " of the " + grouped(cores) +
-                          " cores of its nodes, not whole nodes",
-                      false});
-  }
+  check_whole_nodes(reservation, nodes, faults);
   for (const ForbiddenFlag& flag : kForbidden) {
     if (has_flag(reservation, flag.name)) {
       faults.push_back({"flag", std::string("flag ") + flag.name + ": " + flag.why, false});

@@ -2,6 +2,10 @@
 
 namespace qualify::scheduler {
 
+Result<std::vector<Job>> Scheduler::accounted(const std::string&, const std::string&, Time) {
+  return fail(Errc::unsupported, "accounting is not configured");
+}
+
 Result<Snapshot> take_snapshot(Scheduler& scheduler) {
   Snapshot snapshot;
   const auto take = [](auto& target, auto&& result) -> Result<void> {

@@ -31,7 +31,9 @@ Json to_json(const Reservation& reservation) {
           {"groups", reservation.groups},
           {"licenses", reservation.licenses},
           {"features", reservation.features},
-          {"tres", reservation.tres}};
+          {"tres", reservation.tres},
+          {"allowed_partitions", reservation.allowed_partitions},
+          {"qos", reservation.qos}};
 }
 
 Result<Reservation> reservation_from_json(const Json& json) {
@@ -52,6 +54,8 @@ Result<Reservation> reservation_from_json(const Json& json) {
     reservation.licenses = json.at("licenses").get<std::string>();
     reservation.features = json.at("features").get<std::string>();
     reservation.tres = json.at("tres").get<std::string>();
+    reservation.allowed_partitions = json.value("allowed_partitions", Texts());
+    reservation.qos = json.value("qos", Texts());
     return reservation;
   } catch (const std::exception& error) {
     return fail(Errc::invalid_input, std::string("not a reservation: ") + error.what());
@@ -59,7 +63,11 @@ Result<Reservation> reservation_from_json(const Json& json) {
 }
 
 Digest fingerprint(const Reservation& reservation) {
-  return digest_of(to_json(reservation));
+  Json fields = to_json(reservation);
+  for (const char* later : {"allowed_partitions", "qos"}) {
+    if (fields.at(later).empty()) fields.erase(later);
+  }
+  return digest_of(fields);
 }
 
 const char* name_of(JobState state) {
@@ -108,7 +116,8 @@ Json to_json(const Job& job) {
           {"time_limit_seconds",
            job.time_limit
                ? Json(std::chrono::duration_cast<std::chrono::seconds>(*job.time_limit).count())
-               : Json(nullptr)}};
+               : Json(nullptr)},
+          {"accounted", job.accounted}};
 }
 
 }  // namespace qualify::scheduler

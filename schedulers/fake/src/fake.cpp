@@ -22,21 +22,45 @@ struct Fake::State {
   Clock& clock;
   Observer observer;
   std::vector<Entry> entries;
+  std::vector<Job> forgotten;
   std::size_t submissions = 0;
   std::uint32_t next_id = 1;
   Time reached{};  ///< everything up to here has happened
 
-  /// Nothing while the controller is out. Errors: unavailable.
-  Result<void> reach() {
+  Result<void> is_up(const std::vector<Outage>& outages, const char* what) const {
     const Time now = clock.now();
-    for (const Outage& outage : script.outages) {
+    for (const Outage& outage : outages) {
       if (outage.from <= now && now < outage.to) {
         return fail(Errc::unavailable,
-                    "the fake controller is down until " + format_time(outage.to));
+                    std::string(what) + " is down until " + format_time(outage.to));
       }
     }
-    advance(now);
     return {};
+  }
+
+  /// Nothing while the controller is out. Errors: unavailable.
+  Result<void> reach() {
+    if (auto up = is_up(script.outages, "the fake controller"); !up) return up;
+    advance(clock.now());
+    return {};
+  }
+
+  /// The job as accounting knows it, which hears of everything so much later; nothing: of nothing.
+  static std::optional<Job> as_accounted(Job job, Time heard_until) {
+    if (*job.submit_time > heard_until) return std::nullopt;
+    job.accounted = true;
+    if (job.end_time && *job.end_time > heard_until) {
+      job.end_time.reset();
+      job.exit_code = job.signal = 0;
+      job.reason.clear();
+      job.state = JobState::running;
+    }
+    if (job.start_time && *job.start_time > heard_until) {
+      job.start_time.reset();
+      job.nodes.clear();
+      job.state = JobState::pending;
+    }
+    return job;
   }
 
   const Reservation* reservation(const std::string& name) const {
@@ -60,8 +84,10 @@ struct Fake::State {
     }
     settle(now);  // and what was changed from outside
     std::erase_if(entries, [&](const Entry& entry) {
-      return is_terminal(entry.job.state) && entry.job.end_time &&
-             *entry.job.end_time + script.remembered <= now;
+      const bool forget = is_terminal(entry.job.state) && entry.job.end_time &&
+                          *entry.job.end_time + script.remembered <= now;
+      if (forget) forgotten.push_back(entry.job);
+      return forget;
     });
   }
 
@@ -195,7 +221,7 @@ struct Fake::State {
 };
 
 Fake::Fake(FakeScript script, Clock& clock, Observer observer)
-    : state_(new State{std::move(script), clock, std::move(observer), {}, 0, 1, {}}) {}
+    : state_(new State{std::move(script), clock, std::move(observer), {}, {}, 0, 1, {}}) {}
 Fake::~Fake() = default;
 
 Result<std::string> Fake::describe() {
@@ -270,6 +296,26 @@ Result<std::vector<Job>> Fake::find(const std::string& nonce) {
     if (!nonce.empty() && entry.job.nonce == nonce) found.push_back(entry.job);
   }
   return found;
+}
+
+Result<std::vector<Job>> Fake::accounted(const std::string& name, const std::string& nonce,
+                                         Time since) {
+  State& state = *state_;
+  if (!state.script.accounting_lag) return Scheduler::accounted(name, nonce, since);
+  if (auto up = state.is_up(state.script.accounting_outages, "the fake accounting"); !up) {
+    return tl::unexpected(up.error());
+  }
+  state.advance(state.clock.now());
+  const Time heard_until = state.clock.now() - *state.script.accounting_lag;
+  std::vector<Job> jobs = state.forgotten;
+  for (const Entry& entry : state.entries) jobs.push_back(entry.job);
+  std::vector<Job> known;
+  for (Job& job : jobs) {
+    if (nonce.empty() || job.name != name + ":" + nonce) continue;
+    if (job.end_time && *job.end_time < since) continue;
+    if (auto seen = State::as_accounted(std::move(job), heard_until)) known.push_back(*seen);
+  }
+  return known;
 }
 
 Result<void> Fake::would_accept(const JobRequest& request) {

@@ -174,6 +174,10 @@ Result<FakeScript> fake_script_from_json(const Json& json) {
   members.list<FakeJob>("jobs", script.jobs, job_from);
   members.list<Outage>("outages", script.outages, outage_from);
   members.duration("remembered", script.remembered);
+  Duration lag{-1};
+  members.duration("accounting_lag", lag);
+  if (lag >= Duration::zero()) script.accounting_lag = lag;
+  members.list<Outage>("accounting_outages", script.accounting_outages, outage_from);
   return finished(members, std::move(script));
 }
 

@@ -45,7 +45,7 @@ std::vector<std::string> flag_names(const reserve_info_t& record) {
   std::uint64_t left = record.flags;
   for (const ReservationFlag* flag = kReservationFlags; flag->bit != 0; ++flag) {
     if ((left & flag->bit) == 0) continue;
-    names.emplace_back(flag->name);
+    if (flag->name != nullptr) names.emplace_back(flag->name);
     left &= ~flag->bit;
   }
   // A bit without a name is still part of what the reservation is.
@@ -96,40 +96,6 @@ const char* base_state(std::uint32_t state) {
       return "FUTURE";
     default:
       return "UNKNOWN";
-  }
-}
-
-JobState state_of(std::uint32_t state) {
-  const std::uint32_t base = state & JOB_STATE_BASE;
-  // Ended, but epilogs still run on its nodes: nothing else may be put there yet.
-  if (base > JOB_SUSPENDED && (state & JOB_COMPLETING) != 0) return JobState::completing;
-  switch (base) {
-    case JOB_PENDING:
-      return JobState::pending;
-    case JOB_RUNNING:
-      return JobState::running;
-    case JOB_SUSPENDED:
-      return JobState::suspended;
-    case JOB_COMPLETE:
-      return JobState::completed;
-    case JOB_CANCELLED:
-      return JobState::cancelled;
-    case JOB_FAILED:
-      return JobState::failed;
-    case JOB_TIMEOUT:
-      return JobState::timeout;
-    case JOB_NODE_FAIL:
-      return JobState::node_fail;
-    case JOB_PREEMPTED:
-      return JobState::preempted;
-    case JOB_BOOT_FAIL:
-      return JobState::boot_fail;
-    case JOB_DEADLINE:
-      return JobState::deadline;
-    case JOB_OOM:
-      return JobState::out_of_memory;
-    default:
-      return JobState::unknown;
   }
 }
 
@@ -201,6 +167,49 @@ std::vector<std::string> expand(const char* hostlist) {
   return names;
 }
 
+JobState job_state(std::uint32_t state) {
+  const std::uint32_t base = state & JOB_STATE_BASE;
+  // Ended, but epilogs still run on its nodes: nothing else may be put there yet.
+  if (base > JOB_SUSPENDED && (state & JOB_COMPLETING) != 0) return JobState::completing;
+  switch (base) {
+    case JOB_PENDING:
+      return JobState::pending;
+    case JOB_RUNNING:
+      return JobState::running;
+    case JOB_SUSPENDED:
+      return JobState::suspended;
+    case JOB_COMPLETE:
+      return JobState::completed;
+    case JOB_CANCELLED:
+      return JobState::cancelled;
+    case JOB_FAILED:
+      return JobState::failed;
+    case JOB_TIMEOUT:
+      return JobState::timeout;
+    case JOB_NODE_FAIL:
+      return JobState::node_fail;
+    case JOB_PREEMPTED:
+      return JobState::preempted;
+    case JOB_BOOT_FAIL:
+      return JobState::boot_fail;
+    case JOB_DEADLINE:
+      return JobState::deadline;
+    case JOB_OOM:
+      return JobState::out_of_memory;
+    default:
+      return JobState::unknown;
+  }
+}
+
+void set_exit(Job& job, std::uint32_t wait_status) {
+  const int status = static_cast<int>(wait_status);
+  if (WIFSIGNALED(status)) {
+    job.signal = WTERMSIG(status);
+  } else {
+    job.exit_code = WEXITSTATUS(status);
+  }
+}
+
 Reservation to_reservation(const reserve_info_t& record) {
   Reservation reservation;
   reservation.name = text(record.name);
@@ -217,6 +226,8 @@ Reservation to_reservation(const reserve_info_t& record) {
   reservation.licenses = text(record.licenses);
   reservation.features = text(record.features);
   reservation.tres = text(record.tres_str);
+  reservation.allowed_partitions = sorted_list(allowed_partitions(record));
+  reservation.qos = sorted_list(qos(record));
   return reservation;
 }
 
@@ -244,7 +255,7 @@ Job to_job(const slurm_job_info_t& record) {
   job.id = std::to_string(job_number(record));
   job.name = text(record.name);
   job.nonce = nonce_in(record.comment);
-  job.state = state_of(record.job_state);
+  job.state = job_state(record.job_state);
   job.reason = reason_of(record);
   job.held_by_reservation_end =
       (record.job_state & JOB_RESV_DEL_HOLD) != 0 || record.state_reason == WAIT_RESV_DELETED;
@@ -253,12 +264,7 @@ Job to_job(const slurm_job_info_t& record) {
   job.user = user_name(record);
   job.nodes = expand(record.nodes);
   job.restart_count = record.restart_cnt;
-  const int status = static_cast<int>(record.exit_code);
-  if (WIFSIGNALED(status)) {
-    job.signal = WTERMSIG(status);
-  } else {
-    job.exit_code = WEXITSTATUS(status);
-  }
+  set_exit(job, record.exit_code);
   job.submit_time = time_if(record.submit_time);
   const bool ended = is_terminal(job.state) || job.state == JobState::completing;
   // Of a pending job Slurm reports when it may start; of a running one, when it must end.

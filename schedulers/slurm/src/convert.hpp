@@ -16,6 +16,11 @@ namespace qualify::scheduler::slurm {
 [[nodiscard]] Node to_node(const node_info_t& record);
 [[nodiscard]] Job to_job(const slurm_job_info_t& record);
 
+/// A job's state as the controller and accounting number it.
+[[nodiscard]] JobState job_state(std::uint32_t state);
+/// Exit code or signal from the status word of waitpid, which both keep.
+void set_exit(Job& job, std::uint32_t wait_status);
+
 /// GPUs in a node's GRES: "gpu:h200:8(S:0-1),shard:64" is 8.
 [[nodiscard]] std::uint32_t count_gpus(const char* gres);
 

@@ -6,6 +6,7 @@
 #include <csignal>
 #include <memory>
 
+#include "accounting.hpp"
 #include "convert.hpp"
 #include "probe.hpp"
 #include "qualify/scheduler/scheduler.hpp"
@@ -53,13 +54,12 @@ class Slurm final : public Scheduler {
   std::string kind() const override { return "slurm"; }
 
   Result<std::string> describe() override {
-    slurm_conf_t* raw = nullptr;
-    errno = 0;
-    if (slurm_load_ctl_conf(0, &raw) != 0) return failure(errno, "cannot read the configuration");
-    const std::unique_ptr<slurm_conf_t, decltype(&slurm_free_ctl_conf)> conf(raw,
-                                                                             &slurm_free_ctl_conf);
-    return fmt::format("slurm {}, cluster {}, controller {}", conf->version, conf->cluster_name,
-                       conf->control_cnt > 0 ? conf->control_machine[0] : "?");
+    const auto conf = load_configuration();
+    if (!conf) return tl::unexpected(conf.error());
+    const slurm_conf_t& it = **conf;
+    return fmt::format("slurm {}, cluster {}, controller {}, accounting {}", it.version,
+                       it.cluster_name, it.control_cnt > 0 ? it.control_machine[0] : "?",
+                       has_accounting(it) ? "by slurmdbd" : "not configured");
   }
 
   Result<Time> now() override {
@@ -116,6 +116,19 @@ class Slurm final : public Scheduler {
     return found;
   }
 
+  Result<std::vector<Job>> accounted(const std::string& name, const std::string& nonce,
+                                     Time since) override {
+    if (nonce.empty()) return std::vector<Job>();
+    // The controller says where it is; whoever asks has just heard from it.
+    const auto conf = load_configuration();
+    if (!conf) return tl::unexpected(conf.error());
+    if (!has_accounting(**conf)) {
+      return fail(Errc::unsupported, "accounting is not configured on this cluster",
+                  (*conf)->cluster_name);
+    }
+    return accounted_jobs((*conf)->cluster_name, job_name(name, nonce), nonce, since);
+  }
+
   Result<void> cancel(const std::string& job_id, const std::string& nonce) override {
     std::uint32_t number = 0;
     const auto [end, parsed] =
@@ -137,6 +150,21 @@ class Slurm final : public Scheduler {
   }
 
  private:
+  using Configuration = std::unique_ptr<slurm_conf_t, decltype(&free_configuration)>;
+
+  static Result<Configuration> load_configuration() {
+    slurm_conf_t* raw = nullptr;
+    errno = 0;
+    if (slurm_load_ctl_conf(0, &raw) != 0) return failure(errno, "cannot read the configuration");
+    return Configuration(raw, &free_configuration);
+  }
+
+  static bool has_accounting(const slurm_conf_t& conf) {
+    const std::string type =
+        conf.accounting_storage_type == nullptr ? "" : conf.accounting_storage_type;
+    return type.ends_with("slurmdbd");
+  }
+
   Result<const reserve_info_msg_t*> load_reservations() {
     return reservations_.refresh(
         [](time_t since, reserve_info_msg_t** message) {

@@ -29,7 +29,7 @@ bool is_of_ours(const std::string& name) {
 class Description {
  public:
   explicit Description(const JobRequest& request)
-      : name_(request.name + ":" + request.nonce),
+      : name_(job_name(request.name, request.nonce)),
         comment_(comment_for(request.nonce)),
         stdout_(request.folder + "/job.out"),
         stderr_(request.folder + "/job.err"),
@@ -122,6 +122,10 @@ Result<void> check(const JobRequest& request) {
 }
 
 }  // namespace
+
+std::string job_name(const std::string& name, const std::string& nonce) {
+  return name + ":" + nonce;
+}
 
 Unexpected failure(int error_number, const std::string& what) {
   const std::string reason =

@@ -25,13 +25,28 @@ std::uint32_t job_number(const Record& record) {
   }
 }
 
+/// How often a job was started again, by its record in accounting, which has it since 24.11; 0
+/// before.
+template <class Record>
+std::uint32_t restart_count(const Record& record) {
+  if constexpr (requires { record.restart_cnt; }) {
+    return record.restart_cnt;
+  } else {
+    return 0;
+  }
+}
+
+/// Comma lists that a reservation has since 25.11; null before.
+[[nodiscard]] const char* allowed_partitions(const reserve_info_t& record);
+[[nodiscard]] const char* qos(const reserve_info_t& record);
+
 /// "gres:gpu:8" until 23.02, "gres/gpu:8" since.
 [[nodiscard]] std::string gpus_per_node(std::uint32_t count);
 
-/// Bits of reserve_info_t.flags by Slurm's own names; 0 ends the list.
+/// Bits of reserve_info_t.flags by Slurm's own names, of all releases; bit 0 ends the list.
 struct ReservationFlag {
   std::uint64_t bit;
-  const char* name;
+  const char* name;  ///< null: it says nothing of what the reservation is
 };
 extern const ReservationFlag kReservationFlags[];
 
@@ -48,6 +63,9 @@ void initialise();
 /// For the answer of slurm_job_will_run2(). Its documentation names the function that frees it; no
 /// header of 22.05 declares that.
 void free_answer(will_run_response_msg_t* answer);
+
+/// Of slurm_load_ctl_conf().
+void free_configuration(slurm_conf_t* configuration);
 
 [[nodiscard]] int kill_job(std::uint32_t job, std::uint16_t signal);
 

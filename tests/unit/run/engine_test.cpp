@@ -154,5 +154,105 @@ TEST_F(Engine, NothingStartsWhereNotEvenTheFirstLookFits) {
   EXPECT_EQ(cluster->submissions(), 0U);
 }
 
+/// A scheduler that forgets a job as soon as it has ended.
+class Forgotten : public Engine {
+ protected:
+  void SetUp() override {
+    Engine::SetUp();
+    cluster->script().remembered = 0s;
+    on_event = [this](const journal::Event& event) {
+      if (event.kind == event::kEnded) ends.push_back(parse_json(event.payload, "ended").value());
+    };
+  }
+  /// Nobody can say how the jobs ended: never a pass, never a failure, never a second job.
+  void expect_unknown(const std::string& why) {
+    const auto outcome = go();
+    ASSERT_TRUE(outcome) << outcome.error().describe();
+    EXPECT_EQ(outcome->judgement.verdict, policy::Verdict::inconclusive);
+    ASSERT_EQ(ends.size(), 2U);
+    for (const Json& end : ends) {
+      EXPECT_EQ(end.at("failure_class"), "disagreement");
+      EXPECT_THAT(end.at("failure").get<std::string>(), HasSubstr(why));
+    }
+    EXPECT_EQ(cluster->submissions(), 2U) << "one for each run of the plan";
+  }
+  std::vector<Json> ends;
+};
+
+TEST_F(Forgotten, JobsAreJudgedByAccountingsWord) {
+  cluster->script().accounting_lag = 30s;
+  const auto outcome = go();
+  ASSERT_TRUE(outcome) << outcome.error().describe();
+  EXPECT_EQ(outcome->judgement.verdict, policy::Verdict::pass);
+  ASSERT_EQ(ends.size(), 2U);
+  for (const Json& end : ends) {
+    EXPECT_EQ(end.at("job").at("accounted"), true);
+    EXPECT_EQ(end.at("job").at("state"), "completed");
+  }
+  EXPECT_EQ(cluster->submissions(), 2U);
+}
+
+TEST_F(Forgotten, AFailedJobIsAFailureByAccountingsWordToo) {
+  cluster->script().accounting_lag = 0s;
+  FakeJob job = ends_as(JobState::failed);
+  job.exit_code = 3;
+  jobs({job});
+  ASSERT_TRUE(go());
+  ASSERT_EQ(ends.size(), 2U);
+  EXPECT_EQ(ends[0].at("failure_class"), "workload");
+  EXPECT_EQ(ends[0].at("job").at("exit_code"), 3);
+}
+
+TEST_F(Forgotten, WithoutAccountingNobodyKnows) {
+  expect_unknown("accounting is not configured");
+}
+
+TEST_F(Forgotten, LaggingAccountingIsWaitedForNoLongerThanAllowed) {
+  cluster->script().accounting_lag = 12h;
+  expect_unknown("accounting does not know it yet");
+}
+
+TEST_F(Forgotten, AccountingThatHasNotHeardOfTheEndSaysNothing) {
+  FakeJob job;
+  job.duration = 600s;
+  jobs({job});
+  request.gate.run_limit = 30min;
+  cluster->script().accounting_lag = 300s;
+  expect_unknown("accounting still has it as running");
+}
+
+TEST_F(Forgotten, AccountingThatIsDownSaysNothing) {
+  cluster->script().accounting_lag = 0s;
+  cluster->script().accounting_outages = {{clock.now(), clock.now() + 12h}};
+  expect_unknown("the fake accounting is down");
+}
+
+TEST_F(Forgotten, AccountingThatComesBackInTimeIsHeard) {
+  cluster->script().accounting_lag = 0s;
+  cluster->script().accounting_outages = {{clock.now(), clock.now() + 90s}};
+  const auto outcome = go();
+  ASSERT_TRUE(outcome) << outcome.error().describe();
+  EXPECT_EQ(outcome->judgement.verdict, policy::Verdict::pass);
+}
+
+TEST_F(Forgotten, AJobWhoseAnswerWasLostIsAdoptedFromAccounting) {
+  FakeJob lost = answered(Answer::lost_after);
+  lost.duration = 1s;
+  jobs({lost, FakeJob{}});
+  cluster->script().accounting_lag = 60s;
+  const auto note = on_event;
+  on_event = [&, unanswered = false](const journal::Event& event) mutable {
+    note(event);
+    if (event.kind != event::kUnanswered || std::exchange(unanswered, true)) return;
+    clock.advance(5s);  // it ends and is forgotten before anybody looks
+    const auto folder_of_a = state->paths.runs() / "repeat-1" / "a" / "attempt-1";
+    ASSERT_TRUE(claim_attempt(folder_of_a, "job 1 on n1"));  // as every job does first
+  };
+  const auto outcome = go();
+  ASSERT_TRUE(outcome) << outcome.error().describe();
+  EXPECT_EQ(outcome->judgement.verdict, policy::Verdict::pass);
+  EXPECT_EQ(cluster->submissions(), 2U);
+}
+
 }  // namespace
 }  // namespace qualify::run

@@ -55,6 +55,15 @@ TEST_F(Preflight, AnyChangeAfterTheGrantIsNamedByField) {
   EXPECT_THAT(faults()[0].message, AllOf(HasSubstr("users"), HasSubstr("bob")));
 }
 
+TEST_F(Preflight, AReservationBoundToAQosIsNotWhatWasGrantedWithoutOne) {
+  // A grant of a time when libslurm did not tell of it, too.
+  seen.reservations[0].qos = {"urgent"};
+  seen.reservations[0].allowed_partitions = {"batch"};
+  ASSERT_THAT(codes(), ElementsAre("fingerprint-changed"));
+  EXPECT_THAT(faults()[0].message,
+              AllOf(HasSubstr("qos was [], is [\"urgent\"]"), HasSubstr("allowed_partitions")));
+}
+
 TEST_F(Preflight, RecreatedUnderTheSameNameIsAnotherReservation) {
   seen.reservations[0].start += 1s;
   EXPECT_THAT(codes(), Contains("fingerprint-changed"));

@@ -32,6 +32,9 @@ struct Limits {
   /// What stands against a further run of a plan that is under way, and may pass by itself (nodes
   /// that a restarted controller has not heard of yet), is waited for.
   Duration settle = std::chrono::minutes(2);
+  /// Accounting is asked for a job that the scheduler has forgotten, for so long: it lags behind,
+  /// or is down. Beyond it nobody can say how the job ended.
+  Duration accounting = std::chrono::minutes(2);
   /// A scheduler that does not answer is waited for, before the run is left to `resume`.
   Duration silence = std::chrono::minutes(30);
 };

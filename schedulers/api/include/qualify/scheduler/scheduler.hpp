@@ -40,6 +40,12 @@ class Scheduler {
   [[nodiscard]] virtual Result<Submission> submit(const JobRequest& request) = 0;
   /// Every job that carries this nonce, live or still remembered.
   [[nodiscard]] virtual Result<std::vector<Job>> find(const std::string& nonce) = 0;
+  /// What accounting remembers of this nonce's job: for jobs that the scheduler itself has
+  /// forgotten. `name`: the request's; `since`: no job of that name ended before. Accounting may be
+  /// absent and lags behind: an empty answer, or a job that is not over, says nothing. Errors:
+  /// unsupported (it is not configured here), unavailable.
+  [[nodiscard]] virtual Result<std::vector<Job>> accounted(const std::string& name,
+                                                           const std::string& nonce, Time since);
   /// Ends the job of this id, if it carries this nonce: ids are used again, and by now this one may
   /// be somebody else's. Idempotent: a job that has ended, is unknown or is another's is ok.
   [[nodiscard]] virtual Result<void> cancel(const std::string& job_id,
@@ -50,7 +56,7 @@ class Scheduler {
 [[nodiscard]] Result<Snapshot> take_snapshot(Scheduler& scheduler);
 
 /// Interface version of run-time modules; a module built for another one is not loaded.
-inline constexpr int kModuleInterface = 2;
+inline constexpr int kModuleInterface = 3;
 
 /// Every module exports these with C linkage:
 ///   int qualify_scheduler_interface();              returns its kModuleInterface

@@ -29,13 +29,20 @@ struct Reservation {
   std::string licenses;
   std::string features;
   std::string tres;
+  /// Slurm 25.11 and later, where a reservation can name them; always empty with an older libslurm,
+  /// whose reservations are bound to neither.
+  std::vector<std::string> allowed_partitions;  ///< sorted ("-name" = denied)
+  std::vector<std::string> qos;                 ///< sorted ("-name" = denied)
 };
 
-/// Every field above, for hashing and `--json`.
+/// Every field above, for `--json`.
 [[nodiscard]] Json to_json(const Reservation& reservation);
+/// What an earlier release did not write (allowed_partitions, qos) may be missing.
 /// Errors: invalid_input.
 [[nodiscard]] Result<Reservation> reservation_from_json(const Json& json);
-/// SHA-256 over the canonical JSON of every field: what a grant pins.
+/// SHA-256 over the canonical JSON of every field: what a grant pins. allowed_partitions and qos
+/// are left out while they are empty, so that grants of releases that did not know them keep their
+/// fingerprints.
 [[nodiscard]] Digest fingerprint(const Reservation& reservation);
 
 struct Node {
@@ -88,6 +95,7 @@ struct Job {
   std::optional<Time> start_time;
   std::optional<Time> end_time;
   std::optional<Duration> time_limit;
+  bool accounted = false;  ///< by accounting's word: the scheduler itself has forgotten it
 };
 [[nodiscard]] Json to_json(const Job& job);
 

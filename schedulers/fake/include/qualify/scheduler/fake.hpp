@@ -41,6 +41,8 @@ struct FakeScript {
   std::vector<FakeJob> jobs;  ///< the n-th submit gets the n-th; the last one stands for all more
   std::vector<Outage> outages;
   Duration remembered = std::chrono::seconds(300);  ///< ended jobs, as Slurm's MinJobAge
+  std::optional<Duration> accounting_lag;  ///< accounting knows things so late; nothing: has none
+  std::vector<Outage> accounting_outages;  ///< when it does not answer
 };
 
 /// Reads a script. Times are RFC 3339, durations "90s"; members that are absent keep their default,
@@ -68,6 +70,8 @@ class Fake final : public Scheduler {
   Result<void> would_accept(const JobRequest& request) override;
   Result<Submission> submit(const JobRequest& request) override;
   Result<std::vector<Job>> find(const std::string& nonce) override;
+  Result<std::vector<Job>> accounted(const std::string& name, const std::string& nonce,
+                                     Time since) override;
   Result<void> cancel(const std::string& job_id, const std::string& nonce) override;
 
   /// The operator's doings, between calls: change, delete or add what the controller holds.

@@ -1,0 +1,7 @@
+#include "cluster.hpp"
+
+namespace qualify::test {
+
+const char* const kClusterFolder = CLUSTER_FOLDER;
+
+}  // namespace qualify::test
