@@ -7,6 +7,7 @@
 
 #include "gate.hpp"
 #include "qualify/base/files.hpp"
+#include "qualify/run/sentinel.hpp"
 #include "qualify/run/watch.hpp"
 
 namespace qualify::test {
@@ -83,6 +84,25 @@ TEST_F(Live, AWorkloadThatFailsIsTheWorkloadsFailureAndNotTriedAgain) {
     EXPECT_THAT(end.at("failure").get<std::string>(), HasSubstr("exit code 7"));
   }
   EXPECT_EQ(jobs_submitted(), 2u);
+}
+
+TEST_F(Live, TheFirstTaskThatFailsGivesTheReasonAndNotThoseThatAreEndedForIt) {
+  request.gate.arm = "one_fails";
+  grant(reserve());
+  const auto outcome = run();
+  ASSERT_TRUE(outcome) << outcome.error().describe();
+  ASSERT_THAT(events(kEnded), SizeIs(2));
+  for (const Json& end : events(kEnded)) {
+    EXPECT_EQ(end.at("failure_class"), "workload");
+    EXPECT_EQ(end.at("failure"), "exit code 7 of rank 2 on node gpu0003");
+  }
+  const auto result = run::read_sentinel(attempt_folder("a"));
+  ASSERT_TRUE(result && *result);
+  EXPECT_EQ((*result)->exit_code, 7);
+  EXPECT_EQ((*result)->signal, 0);
+  ASSERT_TRUE((*result)->failed_task);
+  EXPECT_EQ((*result)->failed_task->rank, 2U);
+  EXPECT_EQ((*result)->failed_task->node, "gpu0003");
 }
 
 TEST_F(Live, ABundleThatRottedBetweenGrantAndStartIsNotRun) {

@@ -160,14 +160,15 @@ class AttemptJob {
   }
 
   Result<void> train(Workload workload) {
-    const auto status = run_workload(plan_, context_, std::move(workload));
-    if (!status) {
+    const auto end = run_workload(plan_, context_, std::move(workload));
+    if (!end) {
       sentinel_.exit_code = -1;
-      return tl::unexpected(status.error());
+      return tl::unexpected(end.error());
     }
-    sentinel_.exit_code = status->code;
-    sentinel_.signal = status->signal;
-    if (!status->success()) return fail(Errc::invalid_input, status->describe());
+    sentinel_.exit_code = end->status.code;
+    sentinel_.signal = end->status.signal;
+    sentinel_.failed_task = end->failed_task;
+    if (!end->status.success()) return fail(Errc::invalid_input, end->describe());
     return {};
   }
 

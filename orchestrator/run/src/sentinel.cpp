@@ -11,11 +11,16 @@ Json to_json(const Sentinel& sentinel) {
   for (const OutputFile& file : sentinel.files) {
     files.push_back({{"path", file.path}, {"size", file.size}, {"digest", file.digest.str()}});
   }
+  Json failed_task;
+  if (sentinel.failed_task) {
+    failed_task = {{"rank", sentinel.failed_task->rank}, {"node", sentinel.failed_task->node}};
+  }
   return {{"schema_version", 1},
           {"nonce", sentinel.nonce},
           {"bundle", sentinel.bundle.str()},
           {"exit_code", sentinel.exit_code},
           {"signal", sentinel.signal},
+          {"failed_task", std::move(failed_task)},
           {"failure", sentinel.failure},
           {"stage", sentinel.stage},
           {"host", sentinel.host},
@@ -44,6 +49,10 @@ Result<std::optional<Sentinel>> read_sentinel(const std::filesystem::path& folde
     sentinel.bundle = Digest::parse(json->at("bundle").get<std::string>()).value();
     sentinel.exit_code = json->at("exit_code").get<int>();
     sentinel.signal = json->at("signal").get<int>();
+    if (const auto task = json->find("failed_task"); task != json->end() && !task->is_null()) {
+      sentinel.failed_task =
+          FailedTask{task->at("rank").get<std::uint32_t>(), task->at("node").get<std::string>()};
+    }
     sentinel.failure = json->at("failure").get<std::string>();
     sentinel.stage = json->at("stage").get<std::string>();
     sentinel.host = json->at("host").get<std::string>();

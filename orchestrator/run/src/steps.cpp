@@ -3,6 +3,8 @@
 #include <sys/prctl.h>
 
 #include <algorithm>
+#include <csignal>
+#include <sstream>
 
 #include "node_files.hpp"
 #include "qualify/base/files.hpp"
@@ -31,7 +33,8 @@ Result<std::string> find_srun(const JobContext& context) {
 /// Starts the tasks of this node, each told its rank as torchrun does, and waits for all of them.
 /// The first failure is the result; the others are then killed, for they wait for the one that
 /// died.
-Result<ExitStatus> run_local_tasks(const JobPlan& plan, ProcessRequest process) {
+Result<WorkloadEnd> run_local_tasks(const JobPlan& plan, const std::string& host,
+                                    ProcessRequest process) {
   // What a task forks away becomes ours, and is ended with it.
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);
   std::vector<pid_t> tasks;
@@ -49,15 +52,16 @@ Result<ExitStatus> run_local_tasks(const JobPlan& plan, ProcessRequest process) 
     }
     tasks.push_back(*pid);
   }
-  ExitStatus first;
+  WorkloadEnd first;
   std::size_t running = tasks.size();
   while (running > 0) {
     const auto ended = wait_for_any();
     if (!ended) return tl::unexpected(ended.error());
-    if (std::find(tasks.begin(), tasks.end(), ended->pid) == tasks.end()) continue;
+    const auto task = std::find(tasks.begin(), tasks.end(), ended->pid);
+    if (task == tasks.end()) continue;
     --running;
     if (!ended->status.success()) {
-      first = ended->status;
+      first = {ended->status, FailedTask{static_cast<std::uint32_t>(task - tasks.begin()), host}};
       break;
     }
   }
@@ -69,6 +73,26 @@ Result<ExitStatus> run_and_wait(const ProcessRequest& process) {
   const auto pid = spawn(process);
   if (!pid) return tl::unexpected(pid.error());
   return wait_for(*pid);
+}
+
+/// What the first task that failed by itself noted; nothing when none did (src/task.sh), as after
+/// a SIGKILL of all its processes or when its node died.
+std::optional<WorkloadEnd> first_failure(const JobPlan& plan) {
+  const auto text = read_file(plan.folder / kNodesFolder / kFirstFailureFile, 4096);
+  if (!text) return std::nullopt;
+  std::istringstream words(*text);
+  WorkloadEnd end;
+  FailedTask task;
+  words >> end.status.code >> task.rank >> task.node;
+  const bool whole = words && end.status.code > 0 && end.status.code < 256 &&
+                     task.rank < std::uint64_t{plan.nodes} * plan.tasks_per_node;
+  if (!whole) return std::nullopt;
+  // As a shell says it.
+  if (end.status.code > 128 && end.status.code < 128 + NSIG) {
+    end.status = {0, end.status.code - 128};
+  }
+  end.failed_task = std::move(task);
+  return end;
 }
 
 /// The last line that a step printed: srun's word on why it did not come to its end.
@@ -112,7 +136,14 @@ Result<std::string> run_on_nodes(NodeStep step, const JobPlan& plan, const JobCo
          last_line(process.stdout_file);
 }
 
-Result<ExitStatus> run_workload(const JobPlan& plan, const JobContext& context, Workload workload) {
+std::string WorkloadEnd::describe() const {
+  if (!failed_task) return status.describe();
+  return status.describe() + " of rank " + std::to_string(failed_task->rank) + " on node " +
+         failed_task->node;
+}
+
+Result<WorkloadEnd> run_workload(const JobPlan& plan, const JobContext& context,
+                                 Workload workload) {
   ProcessRequest process;
   process.environment = std::move(workload.environment);
   process.folder = plan.folder / "output";
@@ -121,7 +152,7 @@ Result<ExitStatus> run_workload(const JobPlan& plan, const JobContext& context, 
   process.dies_with_parent = true;
   if (plan.scheduler != "slurm") {
     process.argv = std::move(workload.argv);
-    return run_local_tasks(plan, std::move(process));
+    return run_local_tasks(plan, context.host, std::move(process));
   }
   const auto srun = find_srun(context);
   if (!srun) return tl::unexpected(srun.error());
@@ -137,7 +168,12 @@ Result<ExitStatus> run_workload(const JobPlan& plan, const JobContext& context, 
   process.argv.insert(process.argv.end(),
                       {"--", script.string(), (plan.folder / kNodesFolder).string(), hidden});
   process.argv.insert(process.argv.end(), workload.argv.begin(), workload.argv.end());
-  return run_and_wait(process);
+  const auto status = run_and_wait(process);
+  if (!status) return tl::unexpected(status.error());
+  if (!status->success()) {
+    if (auto first = first_failure(plan)) return std::move(*first);
+  }
+  return WorkloadEnd{*status, std::nullopt};
 }
 
 }  // namespace qualify::run

@@ -3,6 +3,7 @@
 #include "qualify/base/process.hpp"
 #include "qualify/run/job.hpp"
 #include "qualify/run/job_plan.hpp"
+#include "qualify/run/sentinel.hpp"
 
 /// How the three steps of an attempt reach its nodes: srun on Slurm, this process and its children
 /// elsewhere.
@@ -20,6 +21,14 @@ enum class NodeStep { verify, collect };
 [[nodiscard]] Result<std::string> run_on_nodes(NodeStep step, const JobPlan& plan,
                                                const JobContext& context, Clock& clock);
 
+/// How the workload ended: as its first task did that failed by itself, where that is known.
+struct WorkloadEnd {
+  ExitStatus status;
+  std::optional<FailedTask> failed_task;
+  /// "exit code 7 of rank 5 on node gpu0002".
+  [[nodiscard]] std::string describe() const;
+};
+
 /// The workload. `container`: options for srun. `hidden`: names that are never noted.
 /// Errors: io, not_found.
 struct Workload {
@@ -28,7 +37,7 @@ struct Workload {
   std::vector<std::string> container;
   std::vector<std::string> hidden;
 };
-[[nodiscard]] Result<ExitStatus> run_workload(const JobPlan& plan, const JobContext& context,
-                                              Workload workload);
+[[nodiscard]] Result<WorkloadEnd> run_workload(const JobPlan& plan, const JobContext& context,
+                                               Workload workload);
 
 }  // namespace qualify::run

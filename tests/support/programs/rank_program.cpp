@@ -5,16 +5,14 @@
 // Options:
 //   --steps N        iterations (default 3)
 //   --wait FILE      goes on when FILE is there, at most 10 minutes
-//   --exit CODE      ends so, once every rank has written: srun ends the others with SIGTERM when
-//   one
-//                    fails, which is ignored here, so that every rank ends by its own code
+//   --exit CODE      ends so, once every rank has written
+//   --exit-rank R    only rank R does; the others wait, as in a collective, until they are ended
 //   --differ RUN     in the run of this name the last loss of the last rank is one bit off
 //   --environment FILE   writes its own environment there, of rank 0
 #include <unistd.h>
 
 #include <chrono>
 #include <cinttypes>
-#include <csignal>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -51,6 +49,7 @@ int main(int argc, char** argv) {
   const fs::path output = argv[1];
   int steps = 3;
   int code = 0;
+  long exit_rank = -1;
   std::string wait;
   std::string differ;
   std::string environment;
@@ -60,6 +59,7 @@ int main(int argc, char** argv) {
     if (option == "--steps") steps = std::stoi(value);
     if (option == "--wait") wait = value;
     if (option == "--exit") code = std::stoi(value);
+    if (option == "--exit-rank") exit_rank = std::stol(value);
     if (option == "--differ") differ = value;
     if (option == "--environment") environment = value;
   }
@@ -73,7 +73,6 @@ int main(int argc, char** argv) {
     std::ofstream file(environment);
     for (char** entry = environ; *entry != nullptr; ++entry) file << *entry << '\n';
   }
-  if (code != 0) std::signal(SIGTERM, SIG_IGN);
   std::error_code ignored;
   fs::create_directories(output / "metrics", ignored);
   fs::create_directories(output / "trace", ignored);
@@ -109,6 +108,9 @@ int main(int argc, char** argv) {
     return std::distance(begin(files), fs::directory_iterator());
   };
   while (code != 0 && written() < world && std::chrono::steady_clock::now() < end) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  while (exit_rank >= 0 && rank != exit_rank && std::chrono::steady_clock::now() < end) {
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }
   return code;

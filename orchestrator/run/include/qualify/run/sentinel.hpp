@@ -20,13 +20,21 @@ struct OutputFile {
   Digest digest;
 };
 
+/// The first task that failed by itself: srun then ends the others, and its own exit code is the
+/// highest of all.
+struct FailedTask {
+  std::uint32_t rank = 0;
+  std::string node;
+};
+
 /// What the job says of itself, written atomically as its last act. Without it a run is never
 /// whole, whatever the scheduler reports.
 struct Sentinel {
   std::string nonce;
-  Digest bundle;  ///< as verified inside the job
-  int exit_code = 0;
+  Digest bundle;      ///< as verified inside the job
+  int exit_code = 0;  ///< of failed_task, where that is known, or of the step as a whole
   int signal = 0;
+  std::optional<FailedTask> failed_task;
   std::string failure;  ///< why the workload was not, or not rightly, run; empty otherwise
   std::string stage;    ///< where it failed: "prepare", "verify", "train", "collect"; empty = not
   std::string host;     ///< of the batch step
