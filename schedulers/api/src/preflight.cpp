@@ -109,6 +109,7 @@ class Preflight {
     for (Fault& fault : unfit_for_grant(reservation, snapshot_.nodes))
       faults_.push_back(std::move(fault));
     check_time(reservation);
+    check_granted_nodes(reservation);
     check_nodes(reservation);
     check_foreign_jobs(reservation);
     check_overlap(reservation);
@@ -137,30 +138,46 @@ class Preflight {
     }
   }
 
+  const Node* node(const std::string& name) const {
+    const auto found = std::find_if(snapshot_.nodes.begin(), snapshot_.nodes.end(),
+                                    [&](const Node& candidate) { return candidate.name == name; });
+    return found == snapshot_.nodes.end() ? nullptr : &*found;
+  }
+
+  /// Slurm takes a node that left the cluster's configuration out of its reservations.
+  void check_granted_nodes(const Reservation& reservation) {
+    for (const std::string& name : grant_.reservation.nodes) {
+      const auto& nodes = reservation.nodes;
+      if (std::find(nodes.begin(), nodes.end(), name) != nodes.end() || node(name) != nullptr) {
+        continue;
+      }
+      add("node-missing", "node " + name + ", which was granted, is not in the cluster any more");
+    }
+  }
+
   void check_nodes(const Reservation& reservation) {
     std::uint32_t usable = 0;
     std::uint64_t gpus = 0;
     for (const std::string& name : reservation.nodes) {
-      const auto node = std::find_if(snapshot_.nodes.begin(), snapshot_.nodes.end(),
-                                     [&](const Node& candidate) { return candidate.name == name; });
-      if (node == snapshot_.nodes.end()) {
+      const Node* const found = node(name);
+      if (found == nullptr) {
         add("node-missing", "node " + name + " is not known to the controller");
         continue;
       }
-      if (!node->usable) {
-        std::string message = "node " + name + " is " + in_words(node->state);
-        if (!node->reason.empty()) message += ": '" + node->reason + "'";
-        if (node->reason_time) message += " since " + clock_text(*node->reason_time);
+      if (!found->usable) {
+        std::string message = "node " + name + " is " + in_words(found->state);
+        if (!found->reason.empty()) message += ": '" + found->reason + "'";
+        if (found->reason_time) message += " since " + clock_text(*found->reason_time);
         unusable_.push_back({"node-unusable", std::move(message), true});
         continue;
       }
-      if (node->gpus < requirement_.gpus_per_node) {
-        add("too-few-gpus", "node " + name + " has " + std::to_string(node->gpus) + " GPUs, " +
+      if (found->gpus < requirement_.gpus_per_node) {
+        add("too-few-gpus", "node " + name + " has " + std::to_string(found->gpus) + " GPUs, " +
                                 std::to_string(requirement_.gpus_per_node) + " are needed");
         continue;
       }
       ++usable;
-      gpus += node->gpus;
+      gpus += found->gpus;
     }
     const std::uint64_t needed =
         std::uint64_t{requirement_.nodes} * std::max(requirement_.gpus_per_node, 1U);

@@ -135,6 +135,14 @@ Unexpected failure(int error_number, const std::string& what) {
   if (error_number >= ESLURM_INVALID_PARTITION_NAME && error_number < 3000) {
     return fail(Errc::refused, reason);
   }
+  // A controller that cannot read who is asking closes the connection and says nothing.
+  if (error_number == SLURM_PROTOCOL_SOCKET_ZERO_BYTES_SENT ||
+      error_number == SLURM_PROTOCOL_AUTHENTICATION_ERROR) {
+    return fail(
+        Errc::unavailable, reason, "munge",
+        "the controller does not take this machine's credential: munged must run here, with "
+        "the controller's key and clock; try 'munge -n | ssh CONTROLLER unmunge'");
+  }
   return fail(Errc::unavailable, reason, {}, "see 'scontrol ping'");
 }
 

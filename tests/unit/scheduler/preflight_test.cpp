@@ -64,6 +64,14 @@ TEST_F(Preflight, AReservationBoundToAQosIsNotWhatWasGrantedWithoutOne) {
               AllOf(HasSubstr("qos was [], is [\"urgent\"]"), HasSubstr("allowed_partitions")));
 }
 
+TEST_F(Preflight, AGrantedNodeThatLeftTheClusterIsNamed) {
+  // As Slurm does: the reservation goes on without it.
+  seen.nodes.pop_back();
+  seen.reservations[0].nodes.pop_back();
+  seen.reservations[0].node_count = 3;
+  EXPECT_THAT(codes(), AllOf(Contains("node-missing"), Contains("fingerprint-changed")));
+}
+
 TEST_F(Preflight, RecreatedUnderTheSameNameIsAnotherReservation) {
   seen.reservations[0].start += 1s;
   EXPECT_THAT(codes(), Contains("fingerprint-changed"));

@@ -36,7 +36,8 @@ class Scheduler {
   /// unavailable.
   [[nodiscard]] virtual Result<void> would_accept(const JobRequest& request) = 0;
   /// Starts one job. `unavailable` means that it may or may not exist: look with find() before any
-  /// other step. `refused` means that no job exists.
+  /// other step. `refused` means that nothing runs or will: there is no job, or a record of one
+  /// that failed.
   [[nodiscard]] virtual Result<Submission> submit(const JobRequest& request) = 0;
   /// Every job that carries this nonce, live or still remembered.
   [[nodiscard]] virtual Result<std::vector<Job>> find(const std::string& nonce) = 0;
