@@ -1,9 +1,12 @@
 // The Slurm backend against a real controller of four nodes with eight GPUs each.
 #include <gmock/gmock.h>
 
+#include <algorithm>
+
 #include "cluster.hpp"
 #include "qualify/base/files.hpp"
 #include "qualify/scheduler/grant.hpp"
+#include "qualify/scheduler/job_watch.hpp"
 
 namespace qualify::scheduler {
 namespace {
@@ -108,6 +111,52 @@ TEST_F(SlurmBackend, RefusesWhatCouldLeaveTheReservation) {
   EXPECT_THAT(slurm().find(lost.nonce).value(), IsEmpty());
 }
 
+TEST_F(SlurmBackend, NodesOutsideTheReservationAreRefused) {
+  JobRequest wanted = request(reserve("gpu[0001-0002]"), "true");
+  wanted.nodes = 1;
+  wanted.pinned_nodes = {"gpu0003"};
+  const auto submitted = slurm().submit(wanted);
+  ASSERT_FALSE(submitted);
+  EXPECT_EQ(submitted.error().code, Errc::refused);
+  EXPECT_THAT(submitted.error().message, HasSubstr("2014"));
+  // Slurm may keep a record of what it refused; there is nothing behind it.
+  const auto kept = slurm().find(wanted.nonce).value();
+  for (const Job& job : kept) {
+    EXPECT_EQ(job.state, JobState::failed);
+    EXPECT_THAT(job.nodes, IsEmpty());
+  }
+}
+
+TEST_F(SlurmBackend, AccessIsTheControllersToSay) {
+  const auto said = [&](const std::string& reservation) {
+    JobRequest wanted = request(reservation, "true");
+    wanted.nodes = 1;
+    const auto accepted = slurm().would_accept(wanted);
+    if (accepted) return std::string("accepted");
+    EXPECT_EQ(accepted.error().code, Errc::refused);
+    return accepted.error().message;
+  };
+  const std::string mine = reserve("gpu0001");
+  EXPECT_EQ(said(mine), "accepted");
+  must({"scontrol", "update", "reservation=" + mine, "users=nobody"});
+  EXPECT_THAT(said(mine), HasSubstr("2052"));
+  EXPECT_THAT(said("nosuch"), HasSubstr("2053"));
+}
+
+TEST_F(SlurmBackend, AReservationIsNotDeletedWhileItsJobRunsAndItsNameLeavesEndedJobs) {
+  const std::string name = reserve();
+  const JobRequest wanted = request(name, "sleep 600");
+  const std::string id = submit(wanted);
+  wait(wanted.nonce, [](const Job& job) { return job.state == JobState::running; });
+  EXPECT_NE(test::run_program({"scontrol", "delete", "reservation=" + name}).code, 0);
+  ASSERT_TRUE(slurm().cancel(id, wanted.nonce));
+  EXPECT_EQ(wait_until_over(wanted.nonce).reservation, name);
+  must({"scontrol", "delete", "reservation=" + name});
+  const auto jobs = slurm().find(wanted.nonce).value();
+  ASSERT_THAT(jobs, SizeIs(1));
+  EXPECT_EQ(jobs[0].reservation, "") << "so it has to be recorded while it runs";
+}
+
 TEST_F(SlurmBackend, ADrainedNodeIsUnusableWithItsReason) {
   must({"scontrol", "update", "nodename=gpu0003", "state=drain", "reason=bad NVLink"});
   const auto nodes = slurm().nodes().value();
@@ -117,6 +166,53 @@ TEST_F(SlurmBackend, ADrainedNodeIsUnusableWithItsReason) {
   EXPECT_THAT(nodes[2].reason, HasSubstr("bad NVLink"));
   EXPECT_TRUE(nodes[2].reason_time.has_value());
   EXPECT_TRUE(nodes[1].usable);
+}
+
+/// By the controller's own count (sdiag), since it was reset.
+int questions_about_jobs() {
+  const std::string text = test::run_program({"sdiag"}).text;
+  int all = 0;
+  // REQUEST_JOB_INFO and REQUEST_JOB_INFO_SINGLE, "… ( 2003) count:5 …"
+  for (std::size_t at = text.find("REQUEST_JOB_INFO"); at != std::string::npos;
+       at = text.find("REQUEST_JOB_INFO", at + 1)) {
+    if (at > text.find("Remote Procedure Call statistics by user")) break;
+    const std::size_t count = text.find("count:", at);
+    all += std::stoi(text.substr(count + 6));
+  }
+  return all;
+}
+
+TEST_F(SlurmBackend, OneQuestionAPollWhateverTheNumberOfRuns) {
+  constexpr int kLive = 12;
+  constexpr int kPolls = 5;
+  for (int i = 0; i < kLive; ++i) {
+    must({"sbatch", "--hold", "--output=/dev/null", "--comment",
+          "qualify nonce=w" + std::to_string(i), "--wrap", "true"});
+  }
+  SystemClock clock;
+  for (const int runs : {1, kLive, 1000}) {
+    JobWatch watch(slurm(), clock);
+    for (int i = 0; i < runs; ++i) watch.add("w" + std::to_string(i));
+    must({"sdiag", "--reset"});
+    for (int poll = 0; poll < kPolls; ++poll) {
+      const auto changes = watch.poll();
+      ASSERT_TRUE(changes) << changes.error().describe();
+      if (poll > 0) continue;
+      const auto live = std::count_if(changes->begin(), changes->end(),
+                                      [](const auto& change) { return change.job.has_value(); });
+      EXPECT_EQ(live, std::min(runs, kLive));
+      EXPECT_EQ(changes->size(), static_cast<std::size_t>(runs));
+    }
+    EXPECT_EQ(questions_about_jobs(), kPolls) << runs << " runs";
+  }
+}
+
+TEST_F(SlurmBackend, SaysThatAccountingIsNotConfigured) {
+  const auto jobs = slurm().accounted("qualify:gate:run", "q0123", slurm().now().value() - 1h);
+  ASSERT_FALSE(jobs);
+  EXPECT_EQ(jobs.error().code, Errc::unsupported);
+  EXPECT_THAT(jobs.error().message, HasSubstr("not configured"));
+  EXPECT_THAT(slurm().describe().value(), HasSubstr("accounting not configured"));
 }
 
 TEST_F(SlurmBackend, AControllerThatIsDownIsUnavailable) {

@@ -32,6 +32,8 @@ class ClusterTest : public ::testing::Test {
   void TearDown() override;
 
   scheduler::Scheduler& slurm() { return *scheduler_; }
+  /// One more, as another process would have it.
+  static std::unique_ptr<scheduler::Scheduler> load_backend();
   const TempFolder& folder() { return folder_; }
 
   /// scontrol and friends; a failure fails the test.

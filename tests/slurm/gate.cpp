@@ -31,7 +31,8 @@ void GateTest::SetUp() {
          "launch: {tasks_per_node: 1, argv: ['{code.ranks}/rank_program', '{output}']}\n"
          "arms:\n  quick: {}\n  held: {arguments: [--wait, '"
       << (folder() / "released").string()
-      << "']}\n  fails: {arguments: [--exit, '7']}\n"
+      << "']}\n  fails: {arguments: [--exit, '7']}\n  one_fails: {arguments: [--exit, '7', "
+         "--exit-rank, '2']}\n"
          "outputs: [{kind: metrics, path: metrics}, {kind: trace, path: trace}]\n";
   const auto spec = spec::read_bundle_spec(folder() / "bundle.yaml");
   ASSERT_TRUE(spec) << spec.error().describe();
@@ -85,6 +86,10 @@ void GateTest::after(const std::string& kind, int pauses, std::function<void()> 
       now();
     };
   });
+}
+
+std::string GateTest::qualify_program() {
+  return QUALIFY_PROGRAM;
 }
 
 void GateTest::release() {

@@ -44,6 +44,8 @@ class GateTest : public ClusterTest {
   /// Does something once, before the n-th pause (from 1) after that event.
   void after(const std::string& kind, int pauses, std::function<void()> what);
   void release();
+  /// The program as built.
+  static std::string qualify_program();
   /// Until the workload of a run has begun.
   void wait_until_training(const std::string& run);
   /// Until the controller has saved a word in one of its state files: what it has not is lost when

@@ -109,13 +109,89 @@ TEST_F(Preflight, ADownNodeIsNamed) {
   EXPECT_EQ(jobs_submitted(), 0u);
 }
 
-TEST_F(Preflight, ANodeThatTheControllerDoesNotKnowIsNamed) {
-  grant(reserve());
-  request.grant.reservation.nodes.emplace_back("gpu0099");
+/// A cluster whose configuration a test may change; put back at the end.
+class Reconfigured : public GateTest {
+ protected:
+  void restart_with(const std::string& from, const std::string& to) {
+    stop_daemon("slurmctld");
+    const fs::path file = cluster_folder() / "slurm.conf";
+    if (whole_.empty()) whole_ = read_file(file).value();
+    std::string text = whole_;
+    ASSERT_NE(text.find(from), std::string::npos);
+    text.replace(text.find(from), from.size(), to);
+    ASSERT_TRUE(write_file_atomic(file, text, 0644));
+    start_daemon("slurmctld");
+    wait_for([&] { return slurm().now().has_value(); });
+  }
+  /// The start of the configuration's line of the first `count` nodes, as slurm-cluster writes it.
+  static std::string node_line(int count) {
+    const int first = controller_port() + 8;
+    const std::string host = must({"hostname", "-s"});
+    return "NodeName=gpu[0001-000" + std::to_string(count) +
+           "] NodeHostname=" + host.substr(0, host.find('\n')) + " NodeAddr=127.0.0.1 Port=[" +
+           std::to_string(first) + "-" + std::to_string(first + count - 1) + "]";
+  }
+  void TearDown() override {
+    if (!whole_.empty()) {
+      if (run_program({"scontrol", "ping"}).text.find("is UP") != std::string::npos) {
+        stop_daemon("slurmctld");
+      }
+      EXPECT_TRUE(write_file_atomic(cluster_folder() / "slurm.conf", whole_, 0644));
+      start_daemon("slurmctld");
+    }
+    GateTest::TearDown();
+  }
+
+ private:
+  std::string whole_;
+};
+
+TEST_F(Reconfigured, ANodeThatLeftTheClusterAfterTheGrantIsNamed) {
+  const std::string name = reserve();
+  grant(name);
+  wait_until_saved("resv_state", name);
+  // As many ports as nodes: the first three stay as they are.
+  restart_with(node_line(4), node_line(3));
+  ASSERT_THAT(slurm().nodes().value(), ::testing::SizeIs(3));
+  EXPECT_THAT(reservation(name).nodes, ElementsAre("gpu0001", "gpu0002", "gpu0003"))
+      << "Slurm itself takes it out of the reservation";
   const auto outcome = run();
   ASSERT_FALSE(outcome);
+  EXPECT_THAT(fault_codes(), Contains("node-missing"));
   EXPECT_THAT(fault_codes(), Contains("fingerprint-changed"));
+  EXPECT_THAT(outcome.error().describe(),
+              HasSubstr("node gpu0004, which was granted, is not in the cluster any more"));
   EXPECT_EQ(jobs_submitted(), 0u);
+}
+
+TEST_F(Preflight, AWrongMungeKeyIsSaidAndNothingIsConcluded) {
+  grant(reserve());
+  // Another munged, with a key that the controller does not have.
+  const fs::path other = cluster_folder() / "other-munge";
+  fs::create_directories(other);
+  fs::permissions(other, fs::perms(0755));
+  ASSERT_TRUE(write_file_atomic(other / "key", std::string(128, 'k'), 0600));
+  const auto file = [&](const char* name) { return (other / name).string(); };
+  must({"env", "QUALIFY_SLURM_CLUSTER_DIR=" + cluster_folder().string(), "munged", "--force",
+        "--socket=" + file("socket"), "--key-file=" + file("key"), "--pid-file=" + file("pid"),
+        "--log-file=" + file("log"), "--seed-file=" + file("seed")});
+  std::string text = read_file(cluster_folder() / "slurm.conf").value();
+  const std::string socket = (cluster_folder() / "munge" / "socket").string();
+  for (std::size_t at = text.find(socket); at != std::string::npos; at = text.find(socket, at)) {
+    text.replace(at, socket.size(), file("socket"));
+    at += file("socket").size();
+  }
+  ASSERT_TRUE(write_file_atomic(cluster_folder() / "other.conf", text, 0644));
+  const Printed said = run_program(
+      {"env", "SLURM_CONF=" + (cluster_folder() / "other.conf").string(), qualify_program(),
+       "reservation", "list", "--state", (folder() / "state").string()});
+  const std::string pid = read_file(other / "pid").value();
+  must({"kill", pid.substr(0, pid.find('\n'))});
+  wait_for([&] { return !fs::exists(other / "pid"); });
+  fs::remove_all(other);
+  EXPECT_EQ(said.code, 4) << said.text;
+  EXPECT_THAT(said.text, AllOf(HasSubstr("munge: cannot read the reservations"),
+                               HasSubstr("with the controller's key and clock")));
 }
 
 TEST_F(Preflight, AForeignJobOnANodeIsNamed) {
