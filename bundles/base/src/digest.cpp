@@ -50,6 +50,17 @@ std::string to_hex(std::span<const std::uint8_t> bytes) {
   return text;
 }
 
+namespace {
+
+/// Looked up once: OpenSSL 3 searches its providers at each use of EVP_sha256(), which for a small
+/// file takes longer than to hash it.
+const EVP_MD* algorithm() {
+  static const EVP_MD* const fetched = EVP_MD_fetch(nullptr, "SHA256", nullptr);
+  return fetched != nullptr ? fetched : EVP_sha256();
+}
+
+}  // namespace
+
 struct Sha256::Context {
   EVP_MD_CTX* evp = EVP_MD_CTX_new();
   Context() = default;
@@ -60,7 +71,7 @@ struct Sha256::Context {
 
 Sha256::Sha256() : context_(std::make_unique<Context>()) {
   // SHA-256 is in OpenSSL's default provider; failing here means that no memory is left.
-  if (context_->evp == nullptr || EVP_DigestInit_ex(context_->evp, EVP_sha256(), nullptr) != 1) {
+  if (context_->evp == nullptr || EVP_DigestInit_ex(context_->evp, algorithm(), nullptr) != 1) {
     throw std::bad_alloc();
   }
 }

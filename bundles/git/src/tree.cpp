@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <system_error>
+#include <thread>
 
 #include "handles.hpp"
 #include "lfs.hpp"
@@ -61,6 +63,8 @@ struct Tree::State {
   std::vector<Error> faults;           ///< names, links, submodules: never allowed
   std::vector<Error> worktree_faults;  ///< allowed with allow_dirty
 
+  /// The repository itself. Its worktree is compared with its index while its trees are walked.
+  Result<void> walk_top(const git_oid& commit, const fs::path& repository);
   Result<void> walk_commit(std::size_t part, const git_oid& commit, int submodules);
   Result<void> walk_tree(std::size_t part, const git_oid& id, const std::string& prefix, int depth,
                          int submodules);
@@ -108,17 +112,45 @@ bool has_commit(git_repository* repository, const git_oid& commit) {
 
 }  // namespace
 
+Result<void> Tree::State::walk_top(const git_oid& commit_id, const fs::path& repository) {
+  top_is_head = is_head(parts[0].handle.get(), commit_id);
+  if (!top_is_head) return walk_commit(0, commit_id, 0);
+  // libgit2's objects are one thread's each: the comparison gets a handle of its own.
+  Result<std::vector<Error>> found;
+  const auto compare = [&] {
+    auto own = open_repository(repository);
+    if (own)
+      found = git::worktree_faults(own->get(), "");
+    else
+      found = tl::unexpected(own.error());
+  };
+  Result<void> walked;
+  {
+    std::jthread comparing;
+    try {
+      comparing = std::jthread(compare);
+    } catch (const std::system_error&) {  // no more threads for this user
+      compare();
+    }
+    walked = walk_commit(0, commit_id, 0);
+  }
+  if (!found) return tl::unexpected(found.error());
+  worktree_faults.insert(worktree_faults.begin(), found->begin(), found->end());
+  return walked;
+}
+
 Result<void> Tree::State::walk_commit(std::size_t part, const git_oid& commit_id, int submodules) {
   git_repository* const handle = parts[part].handle.get();
   const std::string prefix = parts[part].prefix;
-  if (is_head(handle, commit_id)) {
-    if (submodules == 0) top_is_head = true;
-    if (submodules == 0 || top_is_head) {
+  if (submodules == 0) {
+    // walk_top() looks at its worktree.
+  } else if (is_head(handle, commit_id)) {
+    if (top_is_head) {
       auto found = git::worktree_faults(handle, prefix);
       if (!found) return tl::unexpected(found.error());
       worktree_faults.insert(worktree_faults.end(), found->begin(), found->end());
     }
-  } else if (submodules > 0 && top_is_head && git_repository_is_bare(handle) == 0) {
+  } else if (top_is_head && git_repository_is_bare(handle) == 0) {
     worktree_faults.push_back({Errc::refused,
                                "submodule is checked out at another commit",
                                archive::printable(prefix.substr(0, prefix.size() - 1)),
@@ -300,7 +332,7 @@ Result<Tree> Tree::open(const fs::path& repository, const std::string& revision,
   auto state = std::make_unique<State>();
   state->commit = hex(*commit);
   state->parts.push_back({std::move(*handle), ""});
-  if (auto done = state->walk_commit(0, *commit, 0); !done) return tl::unexpected(done.error());
+  if (auto done = state->walk_top(*commit, repository); !done) return tl::unexpected(done.error());
   // Git's order within a folder and the byte order of whole paths are the same but for submodules.
   std::sort(state->files.begin(), state->files.end(),
             [](const File& a, const File& b) { return a.path < b.path; });

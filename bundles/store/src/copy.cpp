@@ -4,13 +4,16 @@
 #include <linux/fs.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <condition_variable>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <system_error>
 #include <thread>
 
@@ -18,55 +21,10 @@ namespace qualify::store {
 
 namespace {
 
-constexpr std::size_t kPiece = 512U << 10U;
-constexpr std::size_t kPieces = 4;
+constexpr std::size_t kPiece = 256U << 10U;
+constexpr std::size_t kPieces = 8;
 constexpr off_t kSmall = 1 << 20;           ///< bytes; below, a thread costs more than it saves
 constexpr std::uint64_t kFlush = 32 << 20;  ///< bytes between nudges to the disk
-
-/// A ring of buffers between one reader and one hasher.
-class Ring {
- public:
-  /// A free buffer; waits for the hasher.
-  std::byte* free_buffer() {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return filled_ - hashed_ < kPieces; });
-    return buffer(filled_);
-  }
-  /// The buffer last given out holds `size` bytes; 0 = the end.
-  void filled(std::size_t size) {
-    const std::lock_guard lock(mutex_);
-    sizes_[filled_ % kPieces] = size;
-    ++filled_;
-    changed_.notify_one();
-  }
-  void hash_all(Sha256& hash) {
-    for (;;) {
-      std::unique_lock lock(mutex_);
-      changed_.wait(lock, [&] { return hashed_ < filled_; });
-      const std::size_t size = sizes_[hashed_ % kPieces];
-      std::byte* const data = buffer(hashed_);
-      lock.unlock();
-      if (size == 0) return;
-      hash.update(std::span(data, size));
-      lock.lock();
-      ++hashed_;
-      changed_.notify_one();
-    }
-  }
-
- private:
-  std::byte* buffer(std::uint64_t index) {
-    auto& slot = buffers_[index % kPieces];
-    if (!slot) slot = std::make_unique_for_overwrite<std::byte[]>(kPiece);
-    return slot.get();
-  }
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::array<std::unique_ptr<std::byte[]>, kPieces> buffers_;
-  std::array<std::size_t, kPieces> sizes_{};
-  std::uint64_t filled_ = 0;
-  std::uint64_t hashed_ = 0;
-};
 
 Result<std::size_t> read_piece(int from, std::span<std::byte> into,
                                const std::filesystem::path& name) {
@@ -96,18 +54,80 @@ Result<HashedFile> hash_small(int from, std::size_t expected, const std::filesys
   }
 }
 
-/// The next piece into the ring, and from there to `sink`. Returns its size; 0 at the end.
-Result<std::size_t> fill(Ring& ring, int from, const std::filesystem::path& name,
-                         const Sink& sink) {
-  std::byte* const buffer = ring.free_buffer();
-  auto count = read_piece(from, std::span(buffer, kPiece), name);
-  if (!count || *count == 0) return count;
-  // Hashing starts before the sink's work, so that they overlap; both only read the buffer, and it
-  // is given out again only after free_buffer() is called again.
-  ring.filled(*count);
-  if (!sink) return count;
-  if (auto done = sink(std::span(buffer, *count)); !done) return tl::unexpected(done.error());
-  return count;
+/// A file in pieces for two that both take all of them, in order, on a thread each: one hashes, the
+/// other hands them on. Whoever first comes to a piece reads it: the other finds it read while
+/// there are processors for both, and none waits for the other to get one.
+class Pieces {
+ public:
+  enum Taker : std::size_t { hasher, sender };
+
+  Pieces(int from, const std::filesystem::path& name) : from_(from), name_(name) {}
+
+  /// The taker's next piece, good until it asks again. Empty at the end, after stop(), and after an
+  /// error.
+  std::span<const std::byte> next(Taker taker) {
+    std::unique_lock lock(mutex_);
+    const std::uint64_t index = taken_[taker];
+    done_[taker] = index;
+    changed_.notify_one();
+    changed_.wait(lock, [&] {
+      const bool room = index < std::min(done_[hasher], done_[sender]) + kPieces;
+      return stopped_ || index < read_ || (!reading_ && room);
+    });
+    if (index == read_ && !stopped_) {
+      reading_ = true;
+      lock.unlock();
+      auto size = read_piece(from_, std::span(buffer(index), kPiece), name_);
+      lock.lock();
+      reading_ = false;
+      if (!size) error_ = size.error();
+      sizes_[index % kPieces] = size.value_or(0);
+      ++read_;
+      changed_.notify_one();
+    }
+    if (stopped_) return {};
+    taken_[taker] = index + 1;
+    return {buffer(index), sizes_[index % kPieces]};
+  }
+  void stop() {
+    const std::lock_guard lock(mutex_);
+    stopped_ = true;
+    changed_.notify_one();
+  }
+  [[nodiscard]] const std::optional<Error>& error() const { return error_; }
+
+ private:
+  std::byte* buffer(std::uint64_t index) {
+    auto& slot = buffers_[index % kPieces];
+    if (!slot) slot = std::make_unique_for_overwrite<std::byte[]>(kPiece);
+    return slot.get();
+  }
+  const int from_;
+  const std::filesystem::path& name_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::array<std::unique_ptr<std::byte[]>, kPieces> buffers_;
+  std::array<std::size_t, kPieces> sizes_{};
+  std::array<std::uint64_t, 2> taken_{};  ///< pieces given out to each
+  std::array<std::uint64_t, 2> done_{};   ///< of these, those that it is done with
+  std::uint64_t read_ = 0;
+  bool reading_ = false;
+  bool stopped_ = false;
+  std::optional<Error> error_;
+};
+
+/// What another processor has read lies in its cache, from where it comes too slowly for SHA-256
+/// when it is first asked for as it is needed.
+void hash_fetching_ahead(Sha256& hash, std::span<const std::byte> piece) {
+  constexpr std::size_t kAhead = 4096;
+  constexpr std::size_t kLine = 64;
+  for (std::size_t at = 0; at < piece.size(); at += kAhead) {
+    const std::size_t end = std::min(at + 2 * kAhead, piece.size());
+    for (std::size_t i = at + kAhead; i < end; i += kLine) {
+      __builtin_prefetch(&piece[i], 0, 2);
+    }
+    hash.update(piece.subspan(at, std::min(kAhead, piece.size() - at)));
+  }
 }
 
 }  // namespace
@@ -119,26 +139,35 @@ Result<HashedFile> hash_stream(int from, const std::filesystem::path& name, cons
     return hash_small(from, static_cast<std::size_t>(status.st_size), name, sink);
   }
   ::posix_fadvise(from, 0, 0, POSIX_FADV_SEQUENTIAL);
-  Ring ring;
+  Pieces pieces(from, name);
   Sha256 hash;
   std::uint64_t size = 0;
-  Result<std::size_t> count = 0;
+  Result<void> sent;
   {
-    std::jthread hasher;
+    std::jthread hashing;
     try {
-      hasher = std::jthread([&] { ring.hash_all(hash); });
+      hashing = std::jthread([&] {
+        for (;;) {
+          const auto piece = pieces.next(Pieces::hasher);
+          if (piece.empty()) return;
+          hash_fetching_ahead(hash, piece);
+        }
+      });
     } catch (const std::system_error&) {  // no more threads for this user
       return hash_small(from, kPiece, name, sink);
     }
     for (;;) {
-      count = fill(ring, from, name, sink);
-      if (!count || *count == 0) break;
-      size += *count;
+      const auto piece = pieces.next(Pieces::sender);
+      if (piece.empty()) break;
+      size += piece.size();
+      if (!sink) continue;
+      sent = sink(piece);
+      if (!sent) break;
     }
-    static_cast<void>(ring.free_buffer());
-    ring.filled(0);
+    if (!sent) pieces.stop();
   }
-  if (!count) return tl::unexpected(count.error());
+  if (!sent) return tl::unexpected(sent.error());
+  if (pieces.error()) return Unexpected(*pieces.error());
   return HashedFile{hash.finish(), size};
 }
 
@@ -147,9 +176,13 @@ Result<HashedFile> copy_and_hash(int from, int to, const std::filesystem::path& 
   if (::ioctl(to, FICLONE, from) == 0) return hash_stream(to, name);
   struct stat status {};
   if (::fstat(from, &status) != 0) return fail_errno(errno, "cannot stat", name.string());
-  if (status.st_size >= kSmall && ::fallocate(to, FALLOC_FL_KEEP_SIZE, 0, status.st_size) != 0 &&
-      (errno == ENOSPC || errno == EDQUOT)) {
-    return fail_errno(errno,
+  // Asked, not set aside: on a tmpfs fallocate would take a third of the copy's time before the
+  // first byte is hashed, and other file systems place a file that is written in one go well
+  // without it.
+  struct statvfs room {};
+  if (::fstatvfs(to, &room) == 0 && room.f_blocks > 0 &&
+      room.f_bavail < static_cast<std::uint64_t>(status.st_size) / room.f_frsize) {
+    return fail_errno(ENOSPC,
                       "no room in the store for its " + std::to_string(status.st_size) + " bytes",
                       name.string());
   }

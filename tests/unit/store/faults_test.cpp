@@ -1,9 +1,14 @@
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <linux/fs.h>
 #include <signal.h>
+#include <sys/ioctl.h>
+#include <sys/statvfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <random>
 #include <set>
 #include <thread>
@@ -59,41 +64,66 @@ void expect_as_it_was(const Prepared& f, const std::string& what) {
 }
 
 /// A disk that is full, or fails, at one step after the other.
-class EveryStep : public ::testing::TestWithParam<const char*> {};
+class EveryStep : public ::testing::TestWithParam<const char*> {
+ protected:
+  /// Runs seal_once with the n-th of each kind of call failing, for every n; `again` does the same
+  /// afterwards, without a fault, and says which bundle it was.
+  template <class Again>
+  void walk(const Prepared& f, const std::vector<std::string>& arguments, const Digest& expected,
+            const Again& again) const {
+    const std::string log = (f.folder / "log").string();
+    int failures = 0;
+    for (const std::string call :
+         {"write", "fsync", "fchmod", "rename", "mkdir", "fallocate", "utimensat"}) {
+      for (int step = 1;; ++step) {
+        fs::remove_all(f.folder / "s");
+        const auto ran = test::run_program(
+            std::vector<std::string>{
+                "/usr/bin/strace", "-qq", "-f", "-o", log, "-e", "trace=" + call, "-e",
+                "inject=" + call + ":error=" + GetParam() + ":when=" + std::to_string(step),
+                SEAL_ONCE} +
+            arguments);
+        if (read_file(log)->find("(INJECTED)") == std::string::npos) break;
+        const std::string what = call + " " + std::to_string(step) + ": " + ran.output;
+        if (ran.exit_code == 0) {
+          // What failed was only of use (the seal cache, space set aside): the bundle is whole.
+          const auto store = BlobStore::open(f.folder / "s");
+          ASSERT_TRUE(store) << what;
+          ASSERT_TRUE(verify(*store, expected).empty()) << what;
+        } else {
+          ++failures;
+          ASSERT_EQ(ran.exit_code, 2) << what;
+          const bool full = std::string(GetParam()) == "ENOSPC";
+          EXPECT_THAT(ran.output, HasSubstr(full ? "No space left" : "Input/output")) << what;
+          EXPECT_THAT(ran.output, HasSubstr(f.folder.path().string())) << what;
+          expect_as_it_was(f, what);
+        }
+        ASSERT_EQ(again(), expected) << what;
+        ASSERT_FALSE(HasFailure());
+      }
+    }
+    EXPECT_GT(failures, 30);
+  }
+};
 
-TEST_P(EveryStep, ThatFailsIsSaidAndLeavesTheStoreAsItWas) {
+TEST_P(EveryStep, OfASealThatFailsIsSaidAndLeavesTheStoreAsItWas) {
   const Prepared f;
   const auto expected = f.seal("reference").value().digest;
-  const std::string log = (f.folder / "log").string();
-  int failures = 0;
-  for (const std::string call :
-       {"write", "fsync", "fchmod", "rename", "mkdir", "fallocate", "utimensat"}) {
-    for (int step = 1;; ++step) {
-      fs::remove_all(f.folder / "s");
-      const auto ran = test::run_program(std::vector<std::string>{
-          "/usr/bin/strace", "-qq", "-f", "-o", log, "-e", "trace=" + call, "-e",
-          "inject=" + call + ":error=" + GetParam() + ":when=" + std::to_string(step), SEAL_ONCE,
-          "--one-thread", (f.folder / "bundle.yaml").string(), (f.folder / "s").string()});
-      if (read_file(log)->find("(INJECTED)") == std::string::npos) break;
-      const std::string what = call + " " + std::to_string(step) + ": " + ran.output;
-      if (ran.exit_code == 0) {
-        // What failed was only of use (the seal cache, space set aside): the bundle is whole.
-        const auto store = BlobStore::open(f.folder / "s");
-        ASSERT_TRUE(store) << what;
-        ASSERT_TRUE(verify(*store, expected).empty()) << what;
-      } else {
-        ++failures;
-        ASSERT_EQ(ran.exit_code, 2) << what;
-        const bool full = std::string(GetParam()) == "ENOSPC";
-        EXPECT_THAT(ran.output, HasSubstr(full ? "No space left" : "Input/output")) << what;
-        EXPECT_THAT(ran.output, HasSubstr(f.folder.path().string())) << what;
-        expect_as_it_was(f, what);
-      }
-      ASSERT_EQ(f.seal("s")->digest, expected) << what;
-      if (HasFailure()) return;
-    }
-  }
-  EXPECT_GT(failures, 30);
+  walk(f, {"--one-thread", (f.folder / "bundle.yaml").string(), (f.folder / "s").string()},
+       expected, [&] { return f.seal("s").value().digest; });
+}
+
+TEST_P(EveryStep, OfAnImportThatFailsIsSaidAndLeavesTheStoreAsItWas) {
+  const Prepared f;
+  const auto expected = f.seal("reference").value().digest;
+  const fs::path archive = f.folder / "b.tar";
+  ASSERT_TRUE(export_bundle(f.store("reference"), expected, archive));
+  walk(f, {"--import", archive.string(), (f.folder / "s").string()}, expected, [&] {
+    auto store = f.store("s");
+    const auto imported = import_bundles(store, archive).value();
+    EXPECT_TRUE(verify(store, imported.at(0)).empty());
+    return imported.at(0);
+  });
 }
 INSTANTIATE_TEST_SUITE_P(Faults, EveryStep, ::testing::Values("ENOSPC", "EIO"));
 
@@ -110,18 +140,46 @@ TEST(Faults, AReadThatFailsNamesItsFile) {
   }
 }
 
+TEST(Faults, AnImportWhoseArchiveCannotBeReadNamesItAndShowsNothing) {
+  const Prepared f;
+  const auto expected = f.seal("reference").value().digest;
+  const fs::path archive = f.folder / "b.tar";
+  ASSERT_TRUE(export_bundle(f.store("reference"), expected, archive));
+  const std::string log = (f.folder / "log").string();
+  int failures = 0;
+  for (const std::string call : {"read", "pread64"}) {
+    for (int step = 1;; ++step) {
+      fs::remove_all(f.folder / "s");
+      const auto ran = test::run_program(std::vector<std::string>{
+          "/usr/bin/strace", "-qq", "-f", "-o", log, "-P", archive.string(), "-e", "trace=" + call,
+          "-e", "inject=" + call + ":error=EIO:when=" + std::to_string(step), SEAL_ONCE, "--import",
+          archive.string(), (f.folder / "s").string()});
+      if (read_file(log)->find("(INJECTED)") == std::string::npos) break;
+      ++failures;
+      const std::string what = call + " " + std::to_string(step) + ": " + ran.output;
+      ASSERT_EQ(ran.exit_code, 2) << what;
+      EXPECT_THAT(ran.output, AllOf(HasSubstr(archive.string()), HasSubstr("Input/output error")))
+          << what;
+      expect_as_it_was(f, what);
+    }
+  }
+  EXPECT_GT(failures, 10);
+}
+
 /// Stops a seal at its second read of `name`, calls `change`, lets it go on; what it said.
 template <class Change>
 test::Ran changed_while_read(const Prepared& f, const std::string& name, const Change& change) {
   const std::string log = (f.folder / "log").string();
   fs::remove(log);
   test::Ran ran;
+  std::atomic<bool> ended = false;
   std::jthread sealing([&] {
     ran =
         test::run_program(std::vector<std::string>{"/usr/bin/strace", "-qq", "-f", "-o", log, "-P",
                                                    (f.folder / name).string(), "-e", "trace=read",
                                                    "-e", "inject=read:signal=SIGSTOP:when=2"} +
                           f.sealing());
+    ended = true;
   });
   // strace says who stopped; then nothing goes on until it is told to.
   std::string text;
@@ -136,7 +194,11 @@ test::Ran changed_while_read(const Prepared& f, const std::string& name, const C
   }
   change();
   const int process = std::stoi(text.substr(text.rfind('\n', text.find("--- SIGSTOP")) + 1));
-  ::kill(process, SIGCONT);
+  // strace counts each thread's reads by themselves: another may stop it again.
+  while (!ended) {
+    ::kill(process, SIGCONT);
+    std::this_thread::yield();
+  }
   sealing.join();
   return ran;
 }
@@ -168,6 +230,26 @@ TEST(Faults, AFileThatChangesOrVanishesWhileItIsReadIsRefused) {
     check("gone", changed_while_read(f, name, [&] { fs::remove(file); }));
   }
   EXPECT_TRUE(f.seal("s"));
+}
+
+bool shares_blocks(const fs::path& folder) {
+  const Fd from(::open((folder / "bundle.yaml").c_str(), O_RDONLY));
+  const Fd to(::open((folder / "clone").c_str(), O_RDWR | O_CREAT, 0600));
+  return ::ioctl(to.get(), FICLONE, from.get()) == 0;
+}
+
+TEST(Faults, AContainerLargerThanTheDiskIsRefusedBeforeItIsRead) {
+  const Prepared f;
+  if (shares_blocks(f.folder.path())) GTEST_SKIP() << "the disk shares blocks: there is room";
+  struct statvfs disk {};
+  ASSERT_EQ(::statvfs(f.folder.path().c_str(), &disk), 0);
+  fs::resize_file(f.folder / "image.sqsh", disk.f_blocks * disk.f_frsize + 1);  // a hole
+  const auto sealed = f.seal("s");
+  ASSERT_FALSE(sealed);
+  EXPECT_EQ(sealed.error().code, Errc::no_space);
+  EXPECT_THAT(sealed.error().describe(),
+              AllOf(HasSubstr((f.folder / "image.sqsh").string()), HasSubstr("no room")));
+  expect_as_it_was(f, "no room");
 }
 
 TEST(Faults, PermissionDeniedNamesEachFile) {
