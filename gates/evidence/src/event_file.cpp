@@ -200,8 +200,7 @@ class EventFile {
   void add(std::string_view tag, std::int64_t step, double wall_time, const Scalar& scalar) {
     Series& to = series_for(tag);
     // Building the place's text for every value would cost more than reading it.
-    const bool in_order = to.values.empty() || to.values.last_iteration() < step;
-    source_.add(to, step, scalar, in_order ? std::string() : place());
+    source_.add(to, step, scalar, [&] { return place(); });
     source_.mark_bytes({reinterpret_cast<const char*>(&wall_time), sizeof wall_time});
   }
 

@@ -9,6 +9,7 @@
 #include <unordered_map>
 
 #include "qualify/evidence/lines.hpp"
+#include "repeated_line.hpp"
 #include "source.hpp"
 
 namespace qualify::evidence {
@@ -97,6 +98,7 @@ class JsonLines {
 
   void line(const Line& line) {
     number_ = line.number;
+    if (shape_ == Shape::metrics && line.whole && like_before(line.text)) return;
     if (trimmed(line.text).empty()) return;
     if (!line.whole) {
       source_.fault("malformed", "the line is longer than 16 MiB", place());
@@ -110,6 +112,7 @@ class JsonLines {
         !parser_.iterate(padded).get(document) && !document.get_object().get(object) &&
         (shape_ == Shape::metrics ? metrics(object, line.text.data() + line.text.size())
                                   : trace(object));
+    if (good && shape_ == Shape::metrics && trimmed(line.text).back() == '}') learn(line.text);
     if (!good || trimmed(line.text).back() != '}') {
       source_.fault(line.ended ? "malformed" : "truncated",
                     line.ended ? "the line is not one JSON object" : "the last line is cut off",
@@ -140,8 +143,57 @@ class JsonLines {
   }
 
   void add(Series& to, std::int64_t iteration, const Scalar& value) {
-    const bool in_order = to.values.empty() || to.values.last_iteration() < iteration;
-    source_.add(to, iteration, value, in_order ? std::string() : place(), restarted_);
+    source_.add(
+        to, iteration, value, [&] { return place(); }, restarted_);
+  }
+
+  /// A line as one before it, but for its numbers.
+  bool like_before(std::string_view line) {
+    for (std::size_t i = 0; i < lines_.size(); ++i) {
+      const std::size_t at = (last_line_ + i) % lines_.size();
+      if (!lines_[at].match(line)) continue;
+      last_line_ = at;
+      repeated(lines_[at].numbers());
+      return true;
+    }
+    return false;
+  }
+
+  void repeated(const std::vector<RepeatedLine::Number>& numbers) {
+    using Use = RepeatedLine::Use;
+    std::int64_t iteration = 0;
+    for (const RepeatedLine::Number& number : numbers) {
+      if (number.use == Use::iteration) iteration = static_cast<std::int64_t>(number.value.bits);
+      if (number.use == Use::time) source_.mark(number.token);
+    }
+    at_iteration(iteration);
+    for (const RepeatedLine::Number& number : numbers) {
+      if (number.use != Use::value) continue;
+      if (number.series->kind == MetricKind::wall_clock) source_.mark(number.token);
+      add(*number.series, iteration, number.value);
+    }
+  }
+
+  /// A line that was read and holds numbers only, one of them its iteration.
+  void learn(std::string_view line) {
+    if (members_.empty() || !plain_) return;
+    // Two or three layouts alternate (training, validation); more are not worth the comparing.
+    constexpr std::size_t kMost = 3;
+    if (lines_.size() < kMost) {
+      last_line_ = lines_.size();
+      lines_.emplace_back();
+    } else {
+      last_line_ = (last_line_ + 1) % kMost;
+    }
+    RepeatedLine& known = lines_[last_line_];
+    known.begin(line);
+    for (const Plain& member : members_) known.add(member.token, member.use, member.series);
+    known.end();
+  }
+
+  void at_iteration(std::int64_t iteration) {
+    if (last_ && iteration < *last_) restarted_ = true;
+    last_ = iteration;
   }
 
   /// {"iteration": 1, "lm loss": 10.5, …} or {"step": 1, "metric": "lm loss", "value": 10.5}
@@ -150,6 +202,8 @@ class JsonLines {
     std::string_view metric;
     std::size_t count = 0;
     next_ = 0;
+    members_.clear();
+    plain_ = true;
     for (auto field : object) {
       Key* key = nullptr;
       if (!key_of(field, line_end, key)) return false;
@@ -157,33 +211,42 @@ class JsonLines {
       if (field.value().get(value)) return false;
       Member member{key->name, trimmed(value.raw_json_token()), false, false};
       const char first = member.token.empty() ? '\0' : member.token.front();
+      plain_ = plain_ && (first == '-' || (first >= '0' && first <= '9'));
       if (first == '{' || first == '[') continue;
       member.string = first == '"';
       if (key->role == Role::iteration && !iteration) {
         iteration = whole(member);
         if (!iteration) source_.fault("bad-step", "the iteration is no integer", place());
+        plain_ = plain_ && iteration;
+        members_.push_back({member.token, RepeatedLine::Use::iteration, nullptr});
       } else if (key->role == Role::time) {
         source_.mark(member.token);
+        members_.push_back({member.token, RepeatedLine::Use::time, nullptr});
       } else if (key->role == Role::metric_name && member.string) {
         if (value.get_string().get(metric)) return false;
       } else if (!member.string || could_be_number(member.token.substr(1))) {
         if (member.string && value.get_string().get(member.token)) return false;
         // Made a number of only when the line turns out to be an iteration's.
         if (count == found_.size()) found_.emplace_back();
-        found_[count++] = {static_cast<std::size_t>(key - keys_.data()), member};
+        found_[count++] = {static_cast<std::size_t>(key - keys_.data()), members_.size(), member};
+        members_.push_back({member.token, RepeatedLine::Use::value, nullptr});
       }
     }
     if (!iteration) {  // a line about something else: settings, events
+      plain_ = false;
       forget_keys();
       return true;
     }
-    if (last_ && *iteration < *last_) restarted_ = true;
-    last_ = iteration;
+    at_iteration(*iteration);
     for (std::size_t i = 0; i < count; ++i) {
       const Member& member = found_[i].member;
       const auto scalar = scalar_of(member);
-      if (!scalar) continue;
+      if (!scalar) {
+        plain_ = false;
+        continue;
+      }
       Series& to = series_of(keys_[found_[i].key], metric);
+      members_[found_[i].member_index].series = &to;
       if (to.kind == MetricKind::wall_clock) source_.mark(member.token);
       add(to, *iteration, *scalar);
     }
@@ -395,9 +458,20 @@ class JsonLines {
   /// Numbers of the line that is being read; the iteration may stand behind them.
   struct Found {
     std::size_t key = 0;
+    std::size_t member_index = 0;  ///< in members_
     Member member;
   };
   std::vector<Found> found_;
+  /// The members of the line, when all are numbers.
+  struct Plain {
+    std::string_view token;
+    RepeatedLine::Use use;
+    Series* series;
+  };
+  std::vector<Plain> members_;
+  bool plain_ = true;
+  std::vector<RepeatedLine> lines_;
+  std::size_t last_line_ = 0;
   std::vector<Key> keys_;
   std::unordered_map<std::string, std::size_t> by_name_;
   std::size_t next_ = 0;  ///< key that is expected next

@@ -168,9 +168,10 @@ class Log {
                       place(), name_of_key(key), *iteration_);
         continue;
       }
-      if (key == kLastKey) complete = true;
-      loss_seen = loss_seen || key.ends_with("loss");
-      record(key, text, *number);
+      const Key& known = key_of(key);
+      complete = complete || known.is_last;
+      loss_seen = loss_seen || known.is_loss;
+      record(known, text, *number);
     }
     // Forks end their lines otherwise; within one log all lines end alike.
     if (is_cut || (!complete && closed_before_)) cut(*iteration_);
@@ -179,24 +180,33 @@ class Log {
     closed_before_ = closed_before_ || complete;
   }
 
-  void record(std::string_view key, std::string_view text, Scalar& number) {
-    Series& to = series_for(key);
-    if (to.kind == MetricKind::wall_clock && key.ends_with("(ms)")) {
+  struct Key {
+    std::string name;
+    Series* series = nullptr;
+    bool is_last = false;
+    bool is_loss = false;
+    bool is_time = false;  ///< in milliseconds
+    bool is_zeros = false;
+  };
+
+  void record(const Key& key, std::string_view text, Scalar& number) {
+    Series& to = *key.series;
+    if (key.is_time && to.kind == MetricKind::wall_clock) {
       source_.mark_bytes(text);
       number.bits = std::bit_cast<std::uint64_t>(number.value() / 1000);  // seconds, as TensorBoard
       number.precision = Precision::printed;
       number.last_digit -= 3;
     }
     // "9154.0" is the number of zeros in full.
-    if (text.ends_with(".0") && to.name == "num-zeros") {
+    if (key.is_zeros && text.ends_with(".0")) {
       const auto whole = parse_number(text.substr(0, text.size() - 2));
       if (whole && whole->precision == Precision::integer) number = *whole;
     }
-    if (averaged_ && (key.ends_with("loss") || key.ends_with("(ms)"))) {
+    if (averaged_ && (key.is_loss || key.is_time)) {
       source_.artefacts.push_back({"two-step-average", to.name, *iteration_});
     }
-    const bool in_order = to.values.empty() || to.values.last_iteration() < *iteration_;
-    source_.add(to, *iteration_, number, in_order ? std::string() : place(), restarted_);
+    source_.add(
+        to, *iteration_, number, [&] { return place(); }, restarted_);
   }
 
   static std::string name_of_key(std::string_view key) {
@@ -206,25 +216,28 @@ class Log {
     return std::string(key);
   }
 
-  Series& series_for(std::string_view key) {
+  const Key& key_of(std::string_view name) {
     // A dozen keys, nearly always in the same order: cheaper than hashing.
     for (std::size_t i = 0; i < keys_.size(); ++i) {
-      const std::size_t at = (next_key_ + i) % keys_.size();
-      if (keys_[at].first == key) {
-        next_key_ = at + 1;
-        return *keys_[at].second;
+      const std::size_t at =
+          next_key_ + i < keys_.size() ? next_key_ + i : next_key_ + i - keys_.size();
+      if (keys_[at].name == name) {
+        next_key_ = at + 1 < keys_.size() ? at + 1 : 0;
+        return keys_[at];
       }
     }
-    keys_.emplace_back(std::string(key), &source_.series_named(name_of_key(key)));
-    next_key_ = keys_.size();
-    return *keys_.back().second;
+    Series& series = source_.series_named(name_of_key(name));
+    keys_.push_back({std::string(name), &series, name == kLastKey, name.ends_with("loss"),
+                     name.ends_with("(ms)"), series.name == "num-zeros"});
+    next_key_ = 0;
+    return keys_.back();
   }
 
   /// What follows the last bar: the beginning of a metric, or another rank's text?
   [[nodiscard]] bool could_be_metric(std::string_view part) const {
     const std::string_view key = trimmed(part.substr(0, part.find(':')));
     return std::any_of(keys_.begin(), keys_.end(),
-                       [&](const auto& known) { return std::string_view(known.first) == key; });
+                       [&](const auto& known) { return std::string_view(known.name) == key; });
   }
 
   void vanished(const std::string& name, const Series& series) {
@@ -242,7 +255,7 @@ class Log {
   }
 
   Source source_;
-  std::vector<std::pair<std::string, Series*>> keys_;
+  std::vector<Key> keys_;
   std::size_t next_key_ = 0;
   Values iterations_;  ///< of all lines; the values say nothing
   std::optional<std::int64_t> iteration_;

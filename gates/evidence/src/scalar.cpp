@@ -5,6 +5,7 @@
 #include <bit>
 #include <charconv>
 #include <cmath>
+#include <cstring>
 #include <limits>
 
 #include <simdjson.h>
@@ -152,81 +153,126 @@ std::optional<Scalar> not_finite(std::string_view text) {
   return scalar;
 }
 
-/// "E+05" past its letter; null when no digit follows, clamped far outside of what has a value.
-std::optional<int> exponent_of(std::string_view text) {
-  const bool negative = !text.empty() && text.front() == '-';
-  if (negative || (!text.empty() && text.front() == '+')) text.remove_prefix(1);
-  if (text.empty()) return std::nullopt;
-  int exponent = 0;
-  for (const char c : text) {
-    if (c < '0' || c > '9') return std::nullopt;
-    exponent = std::min(exponent * 10 + (c - '0'), 20000);
+/// "E+05" past its letter; clamped far outside of what has a value. `at` moves past it. False when
+/// no digit follows.
+bool take_exponent(const char*& at, const char* end, int& exponent) {
+  const bool negative = at != end && *at == '-';
+  if (negative || (at != end && *at == '+')) ++at;
+  const char* const first = at;
+  int value = 0;
+  for (; at != end && *at >= '0' && *at <= '9'; ++at) {
+    value = std::min(value * 10 + (*at - '0'), 20000);
   }
-  return negative ? -exponent : exponent;
+  exponent = negative ? -value : value;
+  return at != first;
 }
+
+/// Eight characters, the first in the lowest byte.
+std::uint64_t eight_at(const char* at) {
+  std::uint64_t word = 0;
+  std::memcpy(&word, at, sizeof word);
+  if constexpr (std::endian::native == std::endian::big) word = __builtin_bswap64(word);
+  return word;
+}
+
+/// Each byte is '0' … '9': its high half is 3, also when 6 is added.
+bool all_digits(std::uint64_t word) {
+  return ((word & (word + 0x0606060606060606U)) & 0xF0F0F0F0F0F0F0F0U) == 0x3030303030303030U;
+}
+
+/// The number that eight digits are: neighbours are put together, then pairs, then halves.
+std::uint64_t number_of(std::uint64_t word) {
+  word = (word & 0x0F0F0F0F0F0F0F0FU) * 2561 >> 8U;
+  word = (word & 0x00FF00FF00FF00FFU) * 6553601 >> 16U;
+  return (word & 0x0000FFFF0000FFFFU) * 42949672960001U >> 32U;
+}
+
+/// Digits of a number as they are read.
+struct Digits {
+  std::uint64_t mantissa = 0;  ///< exact up to 19 digits
+  int count = 0;               ///< significant ones
+  int seen = 0;                ///< all, leading zeros too
+
+  const char* take(const char* at, const char* end) {
+    while (at != end) {
+      if (count > 0 && count <= 11 && end - at >= 8) {
+        const std::uint64_t word = eight_at(at);
+        if (all_digits(word)) {
+          mantissa = mantissa * 100'000'000 + number_of(word);
+          count += 8;
+          seen += 8;
+          at += 8;
+          continue;
+        }
+      }
+      const auto digit = static_cast<unsigned>(*at) - '0';
+      if (digit > 9) break;
+      ++at;
+      ++seen;
+      if (digit == 0 && count == 0) continue;
+      if (++count <= 19) mantissa = mantissa * 10 + digit;
+    }
+    return at;
+  }
+};
 
 }  // namespace
 
-std::optional<Scalar> parse_number(std::string_view text) {
-  if (text.empty()) return std::nullopt;
-  const char* const end = text.data() + text.size();
-  const char* at = text.data();
+const char* take_number(const char* const text, const char* const end, Scalar& scalar) {
+  const char* at = text;
+  if (at == end) return nullptr;
   const bool negative = *at == '-';
   if (negative || *at == '+') ++at;
-  const char* const number = negative ? text.data() : at;
-  std::uint64_t mantissa = 0;  // exact up to 19 digits
-  int digits = 0;              // significant ones
+  const char* const number = negative ? text : at;
+  Digits digits;
+  at = digits.take(at, end);
   int decimals = 0;
-  bool point = false;
-  bool any = false;
-  for (; at != end; ++at) {
-    const auto digit = static_cast<unsigned>(*at) - '0';
-    if (digit < 10) {
-      any = true;
-      decimals += static_cast<int>(point);
-      if (digit == 0 && digits == 0) continue;
-      if (++digits <= 19) mantissa = mantissa * 10 + digit;
-    } else if (*at == '.' && !point) {
-      point = true;
-    } else {
-      break;
-    }
+  const bool point = at != end && *at == '.';
+  if (point) {
+    const int before = digits.seen;
+    at = digits.take(at + 1, end);
+    decimals = digits.seen - before;
   }
-  if (!any) return not_finite(text);
-  Scalar scalar;
+  if (digits.seen == 0) return nullptr;
+  scalar.notation = Notation::fixed;
   int exponent = 0;
-  if (at != end) {
-    if (*at != 'e' && *at != 'E') return std::nullopt;
+  if (at != end && (*at == 'e' || *at == 'E')) {
     scalar.notation = *at == 'e' ? Notation::lower_e : Notation::upper_e;
-    const auto parsed = exponent_of({at + 1, static_cast<std::size_t>(end - at - 1)});
-    if (!parsed) return std::nullopt;
-    exponent = *parsed;
-  } else if (!point && digits <= 19 && !(negative && mantissa == 0)) {
+    if (!take_exponent(++at, end, exponent)) return nullptr;
+  } else if (!point && digits.count <= 19 && !(negative && digits.mantissa == 0)) {
     // "-0" has a sign that an integer loses.
     constexpr auto most = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
-    if (mantissa <= most + static_cast<std::uint64_t>(negative)) {
-      scalar.bits = negative ? ~mantissa + 1 : mantissa;
+    if (digits.mantissa <= most + static_cast<std::uint64_t>(negative)) {
+      scalar.bits = negative ? ~digits.mantissa + 1 : digits.mantissa;
       scalar.precision = Precision::integer;
-      return scalar;
+      scalar.digits = scalar.last_digit = 0;
+      return at;
     }
   }
   const int shift = exponent - decimals;
   double value = 0;
-  if (digits <= 15 && shift >= -22 && shift <= 22) {
+  if (digits.count <= 15 && shift >= -22 && shift <= 22) {
     // Both are exact in float64, so that one operation rounds as it must.
-    const auto whole = static_cast<double>(mantissa);
+    const auto whole = static_cast<double>(digits.mantissa);
     value = shift < 0 ? whole / kPowers[static_cast<std::size_t>(-shift)]
                       : whole * kPowers[static_cast<std::size_t>(shift)];
     if (negative) value = -value;
   } else {
-    const auto [stop, error] = std::from_chars(number, end, value);
-    if (stop != end || error != std::errc{}) return std::nullopt;
+    const auto [stop, error] = std::from_chars(number, at, value);
+    if (stop != at || error != std::errc{}) return nullptr;
   }
   scalar.bits = std::bit_cast<std::uint64_t>(value);
   scalar.precision = Precision::printed;
-  scalar.digits = std::max(digits, 1);
+  scalar.digits = std::max(digits.count, 1);
   scalar.last_digit = shift;
-  return scalar;
+  return at;
+}
+
+std::optional<Scalar> parse_number(std::string_view text) {
+  if (text.empty()) return std::nullopt;
+  const char* const end = text.data() + text.size();
+  Scalar scalar;
+  return take_number(text.data(), end, scalar) == end ? scalar : not_finite(text);
 }
 
 std::string readable(std::string_view text) {
@@ -300,10 +346,7 @@ void Source::add(Series& to, std::int64_t iteration, const Scalar& value, const 
           place, to.name);
     return;
   }
-  if (to.values.empty() || to.values.last_iteration() < iteration) {
-    to.values.insert(iteration, value);
-    return;
-  }
+  if (to.values.append_later(iteration, value)) return;
   Scalar earlier;
   if (to.values.insert(iteration, value, &earlier) || (restarted && earlier == value)) return;
   if (to.kind != MetricKind::numeric && restarted) return;

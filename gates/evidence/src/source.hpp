@@ -1,5 +1,6 @@
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <filesystem>
 #include <map>
@@ -41,11 +42,24 @@ struct Source {
   /// back to a checkpoint: then only a different value is one.
   void add(Series& to, std::int64_t iteration, const Scalar& value, const std::string& place,
            bool restarted = false);
+  /// The same, for values that nearly always come in order: `place` says where it is only when a
+  /// fault needs it.
+  template <class Place>
+  requires std::invocable<Place>
+  void add(Series& to, std::int64_t iteration, const Scalar& value, const Place& place,
+           bool restarted = false) {
+    const bool good = iteration >= 0 && iteration <= kMaxIteration;
+    if (good && to.values.append_later(iteration, value)) return;
+    add(to, iteration, value, place(), restarted);
+  }
 };
 
 /// Text that others wrote as valid UTF-8: bytes that are none, and NUL, become "\\xNN".
 [[nodiscard]] std::string readable(std::string_view text);
 
+/// The finite number at the front of [text, end), as parse_number() reads it, into `to` (whose text
+/// is empty). Returns where it ends; null when none begins there.
+[[nodiscard]] const char* take_number(const char* text, const char* end, Scalar& to);
 [[nodiscard]] Scalar of_float32(float value);
 [[nodiscard]] Scalar of_float64(double value);
 [[nodiscard]] Scalar of_integer(std::int64_t value);

@@ -356,6 +356,9 @@ void Values::append(std::int64_t iteration, const Scalar& scalar) {
       open(blocks_.size() - 1);
     } else {
       open_ = std::make_unique<OpenBlock>();
+      open_->iterations.reserve(std::min(size_, kBlock));
+      open_->words.reserve(std::min(size_, kBlock));
+      open_->bits.reserve(std::min(size_, kBlock));
       open_index_ = blocks_.size();
       blocks_.emplace_back();
     }
@@ -411,16 +414,24 @@ Scalar Values::at(std::int64_t iteration) const {
   return std::move(*found);
 }
 
+/// What settle() goes by.
+void Values::note(const Scalar& scalar) {
+  if (scalar.precision != Precision::printed || !is_finite(scalar.bits)) return;
+  most_digits_ = std::max(most_digits_, scalar.digits);
+  if (scalar.notation == Notation::fixed)
+    most_decimals_ = std::max(most_decimals_, -scalar.last_digit);
+}
+
+bool Values::append_later(std::int64_t iteration, const Scalar& scalar) {
+  if (size_ > 0 && last_iteration() >= iteration) return false;
+  note(scalar);
+  append(iteration, scalar);
+  return true;
+}
+
 bool Values::insert(std::int64_t iteration, const Scalar& scalar, Scalar* found) {
-  if (scalar.precision == Precision::printed && is_finite(scalar.bits)) {
-    most_digits_ = std::max(most_digits_, scalar.digits);
-    if (scalar.notation == Notation::fixed)
-      most_decimals_ = std::max(most_decimals_, -scalar.last_digit);
-  }
-  if (size_ == 0 || last_iteration() < iteration) {
-    append(iteration, scalar);
-    return true;
-  }
+  if (append_later(iteration, scalar)) return true;
+  note(scalar);
   const Place place = place_of(iteration);
   if (place.there) {
     if (found != nullptr) open_->copy(place.at, *found);

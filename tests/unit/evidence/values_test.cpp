@@ -184,7 +184,10 @@ TEST(ParseNumber, KeepsHowItWasPrinted) {
 TEST(ParseNumber, GivesTheBitsThatTheLibraryGives) {
   std::mt19937_64 random(11);
   for (int i = 0; i < 200'000; ++i) {
-    std::string text = std::to_string(random() % 1000) + ".";
+    // Up to and beyond the 19 digits that fit in one word, leading zeros among them.
+    std::string text = std::to_string(random() >> random() % 64) + ".";
+    const auto zeros = random() % 8 == 0 ? random() % 12 : 0;
+    text.append(zeros, '0');
     const auto decimals = random() % 18 + 1;
     for (std::uint64_t k = 0; k < decimals; ++k) {
       text += static_cast<char>('0' + random() % 10);

@@ -2,6 +2,7 @@
 #include <sys/stat.h>
 
 #include <fstream>
+#include <random>
 
 #include "qualify/base/files.hpp"
 #include "qualify/exactness/compare.hpp"
@@ -133,6 +134,72 @@ TEST(JsonLines, DigitsAndBitsDecideWhatIsProven) {
   EXPECT_EQ(run.series.at("count").values.at(1).bits, 9007199254740993U);
   EXPECT_TRUE(run.series.contains("nan"));
   EXPECT_TRUE(run.faults.empty()) << run.faults[0].message;
+}
+
+/// A reader knows a layout again; lines whose spaces vary are each read as if they were the first.
+TEST(JsonLines, ALayoutThatRepeatsMeansWhatItMeansOnce) {
+  const test::TempFolder folder;
+  std::mt19937_64 random(20261130);
+  const auto pick = [&](std::size_t count) { return static_cast<std::size_t>(random() % count); };
+  const std::vector<std::string> numbers{"0",
+                                         "-0",
+                                         "17",
+                                         "-3",
+                                         "0.5",
+                                         "10.574319839477539",
+                                         "1e-05",
+                                         "2E+10",
+                                         "1e400",
+                                         "1.",
+                                         "+5",
+                                         "1.2.3",
+                                         "9007199254740993",
+                                         "nan",
+                                         "true",
+                                         "\"nan\"",
+                                         "\"0x41293069\"",
+                                         "[1, 2]",
+                                         "1.5E-30",
+                                         "18446744073709551616"};
+  std::string dense;
+  std::string spaced;
+  for (int line = 1; line <= 3000; ++line) {
+    const std::vector<std::pair<std::string, std::string>> members{
+        {"step", pick(50) == 0 ? "1.5" : std::to_string(pick(40) == 0 ? line / 2 : line)},
+        {"lm loss", pick(4) == 0 ? numbers[pick(numbers.size())] : std::to_string(line) + ".25"},
+        {pick(3) == 0 ? "validation" : "grad-norm", numbers[pick(6)]},
+        {"timestamp", std::to_string(1764475654.5 + line)},
+        {"iteration-time", "0.1" + std::to_string(pick(1000))}};
+    std::string text = "{";
+    std::string wide = "{";
+    for (std::size_t i = 0; i < members.size(); ++i) {
+      text += (i == 0 ? "\"" : ", \"") + members[i].first + "\": " + members[i].second;
+      wide += (i == 0 ? "\"" : ",\"") + members[i].first +
+              "\":" + std::string(static_cast<std::size_t>(line % 97) + i, ' ') + members[i].second;
+    }
+    const std::string end = pick(60) == 0 ? "" : pick(60) == 0 ? "} x" : "}";
+    dense += text + end + "\n";
+    spaced += wide + end + "\n";
+  }
+  std::ofstream(folder / "a") << dense;
+  std::ofstream(folder / "b") << spaced;
+  const auto a = read(folder / "a", "json-lines");
+  const auto b = read(folder / "b", "json-lines");
+  EXPECT_EQ(a.wall_clock_marks, b.wall_clock_marks);
+  ASSERT_EQ(a.series.size(), b.series.size());
+  for (const auto& [name, series] : a.series) {
+    const auto& other = b.series.at(name).values;
+    EXPECT_TRUE(std::equal(series.values.begin(), series.values.end(), other.begin(), other.end()))
+        << name;
+  }
+  EXPECT_GT(a.faults.size(), 100U);
+  ASSERT_EQ(a.faults.size(), b.faults.size());
+  for (std::size_t i = 0; i < a.faults.size(); ++i) {
+    EXPECT_EQ(a.faults[i].code, b.faults[i].code) << i;
+    EXPECT_EQ(a.faults[i].message, b.faults[i].message) << i;
+    EXPECT_EQ(a.faults[i].metric, b.faults[i].metric) << i;
+    EXPECT_EQ(a.faults[i].iteration, b.faults[i].iteration) << i;
+  }
 }
 
 TEST(JsonLines, CutAndBrokenLinesAreFaults) {

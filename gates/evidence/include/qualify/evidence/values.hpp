@@ -94,6 +94,8 @@ class Values {
   /// True when there is a value and every one is exact.
   [[nodiscard]] bool all_exact() const;
 
+  /// False, and no change, unless the iteration is beyond all that are there.
+  bool append_later(std::int64_t iteration, const Scalar& scalar);
   /// False, and no change, when the iteration is there: `found`, if given, gets its value.
   bool insert(std::int64_t iteration, const Scalar& scalar, Scalar* found = nullptr);
   void insert_or_assign(std::int64_t iteration, const Scalar& scalar);
@@ -116,6 +118,7 @@ class Values {
   void open(std::size_t block);
   void seal();
   void append(std::int64_t iteration, const Scalar& scalar);
+  void note(const Scalar& scalar);
 
   std::vector<Block> blocks_;
   std::unique_ptr<OpenBlock> open_;  ///< stands for blocks_[open_index_]
