@@ -33,12 +33,12 @@ for name in "${fuzzers[@]}"; do
     -artifact_prefix="build/fuzz/$name-" "$found" "$corpus" 2>"build/fuzz/$name.log"; then
     grep -E 'number_of_executed_units|new_units_added|peak_rss' "build/fuzz/$name.log" || true
     # Only what reaches new code, so that the folder in the tree stays small.
-    rm -rf "build/fuzz/kept"
-    mkdir "build/fuzz/kept"
-    build/fuzz/tests/fuzz/fuzz_"$name" -merge=1 -max_len=8192 -use_counters=0 build/fuzz/kept \
+    rm -rf "build/fuzz/kept-$name"
+    mkdir "build/fuzz/kept-$name"
+    build/fuzz/tests/fuzz/fuzz_"$name" -merge=1 -max_len=8192 -use_counters=0 "build/fuzz/kept-$name" \
       "$corpus" "$found" 2>>"build/fuzz/$name.log"
     rm -rf "$corpus"
-    mv "build/fuzz/kept" "$corpus"
+    mv "build/fuzz/kept-$name" "$corpus"
   else
     tail -n 40 "build/fuzz/$name.log"
     failed+=("$name")

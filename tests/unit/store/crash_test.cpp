@@ -14,7 +14,7 @@ std::vector<std::string> once(std::vector<std::string> arguments) {
 }
 
 TEST(Crash, ASealKilledAtAnyStepLeavesAStoreThatWorks) {
-  const Fixture f;
+  const LargeFixture f;
   const auto expected = f.seal("reference").value().digest;
   const int steps = test::kill_at_every_step(
       once({"--one-thread", (f.folder / "bundle.yaml").string(), (f.folder / "s").string()}),
@@ -38,7 +38,7 @@ TEST(Crash, ASealKilledAtAnyStepLeavesAStoreThatWorks) {
 }
 
 TEST(Crash, AnImportKilledAtAnyStepShowsAllOrNothing) {
-  const Fixture f;
+  const LargeFixture f;
   const auto expected = f.seal("reference").value().digest;
   ASSERT_TRUE(export_bundle(f.store("reference"), expected, f.folder / "b.tar"));
   const int steps = test::kill_at_every_step(

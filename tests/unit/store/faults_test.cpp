@@ -26,29 +26,17 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-struct Prepared : Fixture {
-  Prepared() {
-    // Larger than one piece, so that there is a moment in the middle of it.
-    std::string large(3U << 20U, 'x');
-    for (std::size_t i = 0; i < large.size(); i += 4096) large[i] = static_cast<char>(i / 4096);
-    write("corpus/large.bin", large);
-    test::run({"mksquashfs", (folder / "corpus").string(), (folder / "image.sqsh").string(),
-               "-quiet", "-no-progress", "-noI", "-noD", "-noF"});
-    replace("seeds:", "container: {kind: sqsh, file: image.sqsh}\nseeds:");
-    write("bundle.yaml", spec_text);
-  }
-  [[nodiscard]] std::vector<std::string> sealing(const std::string& name = "s") const {
-    return {SEAL_ONCE, (folder / "bundle.yaml").string(), (folder / name).string()};
-  }
-};
-
 std::vector<std::string> operator+(std::vector<std::string> a, const std::vector<std::string>& b) {
   a.insert(a.end(), b.begin(), b.end());
   return a;
 }
 
+std::vector<std::string> sealing(const Fixture& f) {
+  return {SEAL_ONCE, (f.folder / "bundle.yaml").string(), (f.folder / "s").string()};
+}
+
 /// Nothing is listed, nothing half-written lies there, and the next seal works.
-void expect_as_it_was(const Prepared& f, const std::string& what) {
+void expect_as_it_was(const LargeFixture& f, const std::string& what) {
   auto store = BlobStore::open(f.folder / "s");
   ASSERT_TRUE(store) << what << ": " << store.error().describe();
   // Only a sync that fails after the last rename leaves the bundle, whole.
@@ -69,8 +57,8 @@ class EveryStep : public ::testing::TestWithParam<const char*> {
   /// Runs seal_once with the n-th of each kind of call failing, for every n; `again` does the same
   /// afterwards, without a fault, and says which bundle it was.
   template <class Again>
-  void walk(const Prepared& f, const std::vector<std::string>& arguments, const Digest& expected,
-            const Again& again) const {
+  void walk(const LargeFixture& f, const std::vector<std::string>& arguments,
+            const Digest& expected, const Again& again) const {
     const std::string log = (f.folder / "log").string();
     int failures = 0;
     for (const std::string call :
@@ -107,14 +95,14 @@ class EveryStep : public ::testing::TestWithParam<const char*> {
 };
 
 TEST_P(EveryStep, OfASealThatFailsIsSaidAndLeavesTheStoreAsItWas) {
-  const Prepared f;
+  const LargeFixture f;
   const auto expected = f.seal("reference").value().digest;
   walk(f, {"--one-thread", (f.folder / "bundle.yaml").string(), (f.folder / "s").string()},
        expected, [&] { return f.seal("s").value().digest; });
 }
 
 TEST_P(EveryStep, OfAnImportThatFailsIsSaidAndLeavesTheStoreAsItWas) {
-  const Prepared f;
+  const LargeFixture f;
   const auto expected = f.seal("reference").value().digest;
   const fs::path archive = f.folder / "b.tar";
   ASSERT_TRUE(export_bundle(f.store("reference"), expected, archive));
@@ -128,20 +116,20 @@ TEST_P(EveryStep, OfAnImportThatFailsIsSaidAndLeavesTheStoreAsItWas) {
 INSTANTIATE_TEST_SUITE_P(Faults, EveryStep, ::testing::Values("ENOSPC", "EIO"));
 
 TEST(Faults, AReadThatFailsNamesItsFile) {
-  const Prepared f;
+  const LargeFixture f;
   for (const char* name : {"bundle.yaml", "train.yaml", "corpus/a.bin", "image.sqsh"}) {
     const std::string path = (f.folder / name).string();
     const auto ran = test::run_program(
         std::vector<std::string>{"/usr/bin/strace", "-qq", "-f", "-o", "/dev/null", "-P", path,
                                  "-e", "trace=read", "-e", "inject=read:error=EIO:when=1"} +
-        f.sealing());
+        sealing(f));
     EXPECT_EQ(ran.exit_code, 2) << name;
     EXPECT_THAT(ran.output, AllOf(HasSubstr(path), HasSubstr("Input/output error"))) << name;
   }
 }
 
 TEST(Faults, AnImportWhoseArchiveCannotBeReadNamesItAndShowsNothing) {
-  const Prepared f;
+  const LargeFixture f;
   const auto expected = f.seal("reference").value().digest;
   const fs::path archive = f.folder / "b.tar";
   ASSERT_TRUE(export_bundle(f.store("reference"), expected, archive));
@@ -168,17 +156,17 @@ TEST(Faults, AnImportWhoseArchiveCannotBeReadNamesItAndShowsNothing) {
 
 /// Stops a seal at its second read of `name`, calls `change`, lets it go on; what it said.
 template <class Change>
-test::Ran changed_while_read(const Prepared& f, const std::string& name, const Change& change) {
+test::Ran changed_while_read(const LargeFixture& f, const std::string& name, const Change& change) {
   const std::string log = (f.folder / "log").string();
   fs::remove(log);
   test::Ran ran;
   std::atomic<bool> ended = false;
-  std::jthread sealing([&] {
+  std::jthread running([&] {
     ran =
         test::run_program(std::vector<std::string>{"/usr/bin/strace", "-qq", "-f", "-o", log, "-P",
                                                    (f.folder / name).string(), "-e", "trace=read",
                                                    "-e", "inject=read:signal=SIGSTOP:when=2"} +
-                          f.sealing());
+                          sealing(f));
     ended = true;
   });
   // strace says who stopped; then nothing goes on until it is told to.
@@ -199,12 +187,12 @@ test::Ran changed_while_read(const Prepared& f, const std::string& name, const C
     ::kill(process, SIGCONT);
     std::this_thread::yield();
   }
-  sealing.join();
+  running.join();
   return ran;
 }
 
 TEST(Faults, AFileThatChangesOrVanishesWhileItIsReadIsRefused) {
-  const Prepared f;
+  const LargeFixture f;
   for (const std::string name : {"corpus/large.bin", "image.sqsh"}) {
     const fs::path file = f.folder / name;
     const std::string before = read_file(file).value();
@@ -239,7 +227,7 @@ bool shares_blocks(const fs::path& folder) {
 }
 
 TEST(Faults, AContainerLargerThanTheDiskIsRefusedBeforeItIsRead) {
-  const Prepared f;
+  const LargeFixture f;
   if (shares_blocks(f.folder.path())) GTEST_SKIP() << "the disk shares blocks: there is room";
   struct statvfs disk {};
   ASSERT_EQ(::statvfs(f.folder.path().c_str(), &disk), 0);
@@ -254,7 +242,7 @@ TEST(Faults, AContainerLargerThanTheDiskIsRefusedBeforeItIsRead) {
 
 TEST(Faults, PermissionDeniedNamesEachFile) {
   if (::geteuid() != 0) GTEST_SKIP() << "only root can become another user";
-  const Prepared f;
+  const LargeFixture f;
   for (const char* name : {"train.yaml", "image.sqsh", "corpus/a.bin"}) {
     fs::permissions(f.folder / name, fs::perms::none);
   }
@@ -356,22 +344,22 @@ TEST(Faults, ALinkInThePlaceOfTheBlobsFolderIsNoStore) {
 }
 
 TEST(Faults, AFileSystemWithoutLocksIsSaid) {
-  const Prepared f;
+  const LargeFixture f;
   const auto ran = test::run_program(std::vector<std::string>{"/usr/bin/strace", "-qq", "-f", "-o",
                                                               "/dev/null", "-e", "trace=flock",
                                                               "-e", "inject=flock:error=ENOSYS"} +
-                                     f.sealing());
+                                     sealing(f));
   EXPECT_EQ(ran.exit_code, 2);
   EXPECT_THAT(ran.output, AllOf(HasSubstr("collect.lock"), HasSubstr("-o flock")));
 }
 
 TEST(Faults, WithoutThreadsItOnlyTakesLonger) {
-  const Prepared f;
+  const LargeFixture f;
   const auto ran =
       test::run_program(std::vector<std::string>{
                             "/usr/bin/strace", "-qq", "-f", "-o", (f.folder / "log").string(), "-e",
                             "trace=clone,clone3", "-e", "inject=clone,clone3:error=EAGAIN"} +
-                        f.sealing());
+                        sealing(f));
   EXPECT_EQ(ran.exit_code, 0) << ran.output;
   EXPECT_THAT(read_file(f.folder / "log").value(), HasSubstr("(INJECTED)"));
   EXPECT_EQ(ran.output, f.seal("other")->digest.str() + "\n");

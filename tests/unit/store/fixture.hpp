@@ -61,4 +61,18 @@ outputs: [{kind: metrics, path: metrics.jsonl}]
   }
 };
 
+/// With data and a container larger than one piece of a copy, so that there is a moment in the
+/// middle of it.
+struct LargeFixture : Fixture {
+  LargeFixture() {
+    std::string large(3U << 20U, 'x');
+    for (std::size_t i = 0; i < large.size(); i += 4096) large[i] = static_cast<char>(i / 4096);
+    write("corpus/large.bin", large);
+    test::run({"mksquashfs", (folder / "corpus").string(), (folder / "image.sqsh").string(),
+               "-quiet", "-no-progress", "-noI", "-noD", "-noF"});
+    replace("seeds:", "container: {kind: sqsh, file: image.sqsh}\nseeds:");
+    write("bundle.yaml", spec_text);
+  }
+};
+
 }  // namespace qualify::store
