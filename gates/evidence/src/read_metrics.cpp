@@ -32,11 +32,18 @@ Result<std::string> read_head(const fs::path& path) {
 
 std::string known_formats() {
   std::string names;
-  for (const Format& format : formats()) {
-    if (!names.empty()) names += ", ";
-    names += format.name;
-  }
-  return names;
+  for (const std::string& known : format_names()) names += (names.empty() ? "" : ", ") + known;
+  return "Known formats: " + names;
+}
+
+/// Null: told by content. Errors: usage.
+Result<const Format*> format_called(const std::string& name) {
+  if (name.empty()) return nullptr;
+  const auto& all = formats();
+  const auto found =
+      std::find_if(all.begin(), all.end(), [&](const Format& known) { return name == known.name; });
+  if (found != all.end()) return &*found;
+  return fail(Errc::usage, "no metric format is called \"" + name + "\"", {}, known_formats());
 }
 
 /// Null when the file is in no format of ours.
@@ -67,6 +74,33 @@ Result<std::vector<fs::path>> files_below(const fs::path& folder) {
   return files;
 }
 
+/// The largest event file in `folder`; a restarted run has some that hold only a header. By name,
+/// as TensorBoard finds them.
+void find_event_file(const fs::path& folder, std::pair<std::uintmax_t, fs::path>& largest) {
+  std::error_code error;
+  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
+    std::error_code ignored;
+    if (!it->is_regular_file(ignored)) continue;
+    if (it->path().filename().string().find(".tfevents.") == std::string::npos) continue;
+    std::pair<std::uintmax_t, fs::path> found{it->file_size(ignored), it->path()};
+    if (!ignored && largest < found) largest = std::move(found);
+  }
+}
+
+std::string event_file_beside(const fs::path& file) {
+  const fs::path folder = file.has_parent_path() ? file.parent_path() : fs::path(".");
+  std::pair<std::uintmax_t, fs::path> largest;
+  find_event_file(folder, largest);
+  if (!largest.second.empty()) return largest.second.lexically_normal().string();
+  // Megatron is mostly given a folder of its own for them.
+  std::error_code error;
+  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
+    std::error_code ignored;
+    if (it->is_directory(ignored)) find_event_file(it->path(), largest);
+  }
+  return largest.second.lexically_normal().string();
+}
+
 }  // namespace
 
 const std::vector<Format>& formats() {
@@ -79,21 +113,25 @@ const std::vector<Format>& formats() {
   return all;
 }
 
+std::vector<std::string> format_names() {
+  std::vector<std::string> names;
+  for (const Format& format : formats()) names.emplace_back(format.name);
+  return names;
+}
+
 Result<RunMetrics> read_metrics(const fs::path& path, const std::string& format,
                                 const fs::path& scratch) {
+  return read_metrics_as(
+      path, [&](const fs::path&) { return format; }, scratch);
+}
+
+Result<RunMetrics> read_metrics_as(const fs::path& path,
+                                   const std::function<std::string(const fs::path&)>& format_of,
+                                   const fs::path& scratch) {
   const std::shared_ptr<Spool> spool =
       scratch.empty() ? nullptr : std::make_shared<Spool>(scratch, kInMemory);
-  const Format* forced = nullptr;
-  if (!format.empty()) {
-    const auto& all = formats();
-    const auto found = std::find_if(all.begin(), all.end(),
-                                    [&](const Format& known) { return format == known.name; });
-    if (found == all.end()) {
-      return fail(Errc::usage, "no metric format is called \"" + format + "\"", {},
-                  "Known formats: " + known_formats());
-    }
-    forced = &*found;
-  }
+  const auto forced = format_called(format_of(path));
+  if (!forced) return tl::unexpected(forced.error());
   std::error_code error;
   const fs::file_status status = fs::status(path, error);
   if (!fs::exists(status)) {
@@ -104,11 +142,11 @@ Result<RunMetrics> read_metrics(const fs::path& path, const std::string& format,
     return fail(Errc::invalid_input, "is neither a file nor a folder", path.string(),
                 "A pipe is read twice and cannot be: write it to a file first");
   }
-  const bool checkpoint = forced != nullptr && forced->read == nullptr;
+  const bool checkpoint = *forced != nullptr && (*forced)->read == nullptr;
   if (checkpoint && !folder) {
     return fail(Errc::invalid_input, "a checkpoint is a folder, this is a file", path.string());
   }
-  if (folder && (checkpoint || (forced == nullptr && is_checkpoint(path)))) {
+  if (folder && (checkpoint || (*forced == nullptr && is_checkpoint(path)))) {
     auto source = read_checkpoint(path, spool);
     if (!source) return tl::unexpected(source.error());
     std::vector<Source> one;
@@ -123,7 +161,10 @@ Result<RunMetrics> read_metrics(const fs::path& path, const std::string& format,
   }
   std::vector<Source> sources;
   for (const fs::path& file : files) {
-    auto source = read_one(file, forced, spool);
+    const auto format = format_called(format_of(file));
+    if (!format) return tl::unexpected(format.error());
+    if (*format != nullptr && (*format)->read == nullptr) continue;  // of a checkpoint
+    auto source = read_one(file, *format, spool);
     // Another project's schema within a folder is another file that is there.
     if (!source && folder && source.error().code == Errc::unsupported) continue;
     if (!source) return tl::unexpected(source.error());
@@ -134,9 +175,10 @@ Result<RunMetrics> read_metrics(const fs::path& path, const std::string& format,
   }
   if (sources.empty()) {
     return fail(Errc::invalid_input, "holds no metrics in a known format", path.string(),
-                "Known formats: " + known_formats());
+                known_formats());
   }
   RunMetrics run = merge(std::move(sources));
+  if (!folder && run.format != "tensorboard") run.event_file_beside = event_file_beside(path);
   if (spool && spool->error()) return Unexpected(*spool->error());
   return run;
 }

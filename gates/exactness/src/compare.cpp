@@ -50,6 +50,13 @@ std::string why_not_proven(const RunMetrics& a, const RunMetrics& b, const std::
   if (exact_a != exact_b) {
     why += std::string("; ") + (exact_a ? "A" : "B") + " has the bits (" +
            format_of(exact_a ? a : b) + "), compare with the same source of the other run";
+  } else if (!a.event_file_beside.empty() && !b.event_file_beside.empty()) {
+    why += "; the TensorBoard files beside them have the bits: " + a.event_file_beside + " and " +
+           b.event_file_beside;
+  } else if (!a.event_file_beside.empty() || !b.event_file_beside.empty()) {
+    const bool of_a = !a.event_file_beside.empty();
+    why += std::string("; the TensorBoard file beside ") + (of_a ? "A" : "B") +
+           " has the bits: " + (of_a ? a : b).event_file_beside + ", compare with the other run's";
   } else if (format_of(a) != "tensorboard") {
     why += "; the runs' TensorBoard event files have the bits";
   }

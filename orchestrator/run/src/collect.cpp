@@ -213,6 +213,20 @@ Result<std::optional<exactness::Environment>> read_environment(const store::Blob
 
 }  // namespace
 
+namespace {
+
+/// The reader that the bundle declares for a file of the attempt, empty where it declares none.
+std::string declared_format(const Json& manifest, const std::string& path) {
+  for (const Json& output : manifest.at("outputs")) {
+    if (below(path, "output/" + output.at("path").get<std::string>())) {
+      return output.at("format").get<std::string>();
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
 Result<policy::RunEvidence> load_evidence(const store::BlobStore& store, const Digest& manifest,
                                           const std::filesystem::path& scratch) {
   const auto bytes = store.read(manifest, kLargestManifest);
@@ -272,7 +286,12 @@ Result<policy::RunEvidence> load_evidence(const store::BlobStore& store, const D
       any = true;
     }
     if (!any) return run;
-    auto metrics = evidence::read_metrics(view, {}, scratch);
+    auto metrics = evidence::read_metrics_as(
+        view,
+        [&](const fs::path& file) {
+          return declared_format(*json, file.lexically_relative(view).generic_string());
+        },
+        scratch);
     if (metrics) {
       run.metrics = std::move(*metrics);
       // Names of the view mean nothing to a reader; those of the run do.

@@ -37,7 +37,7 @@ const Sample kSamples[] = {
     {"h200/a", "h200/c", 0, kDiffers, "num-zeros@1", ""},
     {"h200/b", "h200/c", 0, kDiffers, "num-zeros@1", ""},
     {"h200/a/log.txt", "h200/b/log.txt", 0, kOpen, "",
-     "the runs' TensorBoard event files have the bits"},
+     "the TensorBoard files beside them have the bits: "},
     {"h200/a/log.txt", "h200/c/log.txt", 0, kDiffers, "", ""},
     {"golden/gpt3_resume_dist_opt__dev_dgx_gb200.json",
      "golden/gpt3_resume_dist_opt__dev_dgx_gb200_2nd.json", 51, kOpen, "", "printed with 7 digits"},

@@ -86,6 +86,7 @@ TEST(BundleSpec, SaysWhatIsWrongAndWhere) {
   EXPECT_THAT(refusal(with("{code.megatron}/pre", "{code.megatrn}/pre")),
               HasSubstr("did you mean '{code.megatron}'"));
   EXPECT_THAT(refusal(with("path: tensorboard", "path: ../x")), HasSubstr("leaves {output}"));
+  EXPECT_THAT(refusal(with("format: tensorboard", "format: tensorbord")), HasSubstr("tensorboard"));
   EXPECT_THAT(refusal(with("tensor_parallel: 4", "tensor_parallel: 5")),
               HasSubstr("but there are 384 GPUs"));
   EXPECT_THAT(refusal(with("expert_parallel: 16", "expert_parallel: 7")),

@@ -78,7 +78,7 @@ struct Launch {
 struct Output {
   std::string kind;    ///< "metrics", "trace", "checkpoint", "log"
   std::string path;    ///< relative to {output}, no "..", '/'-separated
-  std::string format;  ///< reader; empty = told by content
+  std::string format;  ///< the reader's name ("tensorboard", …); empty = told by content
   bool required = true;
 };
 

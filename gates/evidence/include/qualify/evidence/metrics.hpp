@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -49,6 +50,9 @@ struct RunMetrics {
   std::vector<Artefact> artefacts;
   std::vector<std::string> sources;  ///< files read, as given
   std::string format;  ///< "tensorboard", "megatron-log", "json-lines", …; "+"-joined
+  /// TensorBoard's file beside a single file that was read, or in a folder beside it: a better
+  /// source, which was not asked for. Empty when there is none.
+  std::string event_file_beside;
   /// Fingerprint of the run's own wall-clock marks (event times, log times), one word a format:
   /// "tensorboard:<hex> megatron-log:<hex>". Two runs that share a word are one run filed twice.
   std::string wall_clock_marks;
@@ -72,5 +76,15 @@ struct RunMetrics {
 [[nodiscard]] Result<RunMetrics> read_metrics(const std::filesystem::path& path,
                                               const std::string& format = {},
                                               const std::filesystem::path& scratch = {});
+
+/// The same, where a bundle declares its outputs' formats: `format_of` says each file's, empty =
+/// told by content.
+[[nodiscard]] Result<RunMetrics> read_metrics_as(
+    const std::filesystem::path& path,
+    const std::function<std::string(const std::filesystem::path& file)>& format_of,
+    const std::filesystem::path& scratch = {});
+
+/// What `format` may be.
+[[nodiscard]] std::vector<std::string> format_names();
 
 }  // namespace qualify::evidence
