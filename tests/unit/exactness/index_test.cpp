@@ -101,7 +101,19 @@ const File kFiles[] = {
     {"golden/OTHER_SCHEMA_bridge__deepseek_recipes_pretrain_fsdp_gb200.json", "", "Bridge"},
     {"tables/gpt3_weekly_tp2pp2_gb200.csv", "csv", "num-zeros"},
     {"logs/real_log_lines.txt", "megatron-log", "lm loss"},
+    {"steps/dsv3_proxy_gb200_release.csv", "csv", "iteration-time"},
+    {"steps/gpt3_weekly_tp2pp2_gb200.csv", "csv", "iteration-time"},
     {"h200/c/log.txt", "megatron-log", "grad-norm"},
+    // Recipes: settings, in which numbers stand by name as in a log, and no metrics.
+    {"model_config/checkpoint_consistency__gpt3_mcore_reruns_resume_check_grads.yaml", "",
+     "no metrics"},
+    {"model_config/deepseekv3_proxy_flex_tp1pp4emp16etp1cp1_release_sm.yaml", "", "no metrics"},
+    {"model_config/"
+     "gpt3_mcore_te_tp1_pp4_vp1_resume_torch_dist_dist_optimizer_overlap_grad_reduce.yaml",
+     "", "no metrics"},
+    {"model_config/hybrid_nemotron_v3_pico_7b_a1b_tp1_ep8_QAD_dgx_h100_1N8G.yaml", "",
+     "no metrics"},
+    {"model_config/nemotron3_super_release_gb200_sm.yaml", "", "no metrics"},
 };
 
 class Files : public ::testing::TestWithParam<File> {};
@@ -118,6 +130,22 @@ TEST_P(Files, AreReadOrRefusedAsTheIndexSays) {
   ASSERT_TRUE(run) << run.error().describe();
   EXPECT_EQ(run->format, file.format);
   EXPECT_TRUE(run->series.contains(file.detail));
+}
+
+TEST(SampleData, HasARowForEveryFile) {
+  std::vector<std::string> rows;
+  for (const Sample& sample : kSamples) {
+    rows.emplace_back(sample.a);
+    rows.emplace_back(sample.b);
+  }
+  for (const File& file : kFiles) rows.emplace_back(file.name);
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(kData)) {
+    const std::string name = entry.path().lexically_relative(kData).generic_string();
+    if (!entry.is_regular_file() || name.ends_with("README.md")) continue;
+    EXPECT_TRUE(std::any_of(rows.begin(), rows.end(), [&](const std::string& row) {
+      return name == row || name.starts_with(row + "/");
+    })) << name;
+  }
 }
 
 #ifdef QUALIFY_SAMPLE_DATA
