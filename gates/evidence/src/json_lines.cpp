@@ -29,8 +29,9 @@ struct Member {
 };
 
 std::string_view trimmed(std::string_view text) {
-  const auto end = text.find_last_not_of(" \t\r\n");
-  return end == std::string_view::npos ? std::string_view() : text.substr(0, end + 1);
+  const auto is_space = [](char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; };
+  while (!text.empty() && is_space(text.back())) text.remove_suffix(1);
+  return text;
 }
 
 std::optional<Scalar> hex_bits(std::string_view text) {
@@ -99,7 +100,8 @@ class JsonLines {
   void line(const Line& line) {
     number_ = line.number;
     if (shape_ == Shape::metrics && line.whole && like_before(line.text)) return;
-    if (trimmed(line.text).empty()) return;
+    const std::string_view text = trimmed(line.text);
+    if (text.empty()) return;
     if (!line.whole) {
       source_.fault("malformed", "the line is longer than 16 MiB", place());
       return;
@@ -112,8 +114,8 @@ class JsonLines {
         !parser_.iterate(padded).get(document) && !document.get_object().get(object) &&
         (shape_ == Shape::metrics ? metrics(object, line.text.data() + line.text.size())
                                   : trace(object));
-    if (good && shape_ == Shape::metrics && trimmed(line.text).back() == '}') learn(line.text);
-    if (!good || trimmed(line.text).back() != '}') {
+    if (good && shape_ == Shape::metrics && text.back() == '}') learn(line.text);
+    if (!good || text.back() != '}') {
       source_.fault(line.ended ? "malformed" : "truncated",
                     line.ended ? "the line is not one JSON object" : "the last line is cut off",
                     place());
