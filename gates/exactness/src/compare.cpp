@@ -36,6 +36,19 @@ std::string format_of(const RunMetrics& run) {
   return run.format.empty() ? "its source" : run.format;
 }
 
+/// Of event files beside the two sources; one may be missing, or both be one.
+std::string where_the_bits_are(const std::string& beside_a, const std::string& beside_b) {
+  if (!beside_a.empty() && !beside_b.empty() && beside_a != beside_b) {
+    return "; the TensorBoard files beside them have the bits: " + beside_a + " and " + beside_b;
+  }
+  const std::string& there = beside_a.empty() ? beside_b : beside_a;
+  const char* const whose = beside_a.empty()   ? "beside B has the bits: "
+                            : beside_b.empty() ? "beside A has the bits: "
+                                               : "beside them has the bits of one: ";
+  return std::string("; the TensorBoard file ") + whose + there +
+         ", compare it with the other run's";
+}
+
 /// Why values that agree do not prove that the run's did, and what would.
 std::string why_not_proven(const RunMetrics& a, const RunMetrics& b, const std::string& metric,
                            const Scalar& weakest) {
@@ -50,13 +63,8 @@ std::string why_not_proven(const RunMetrics& a, const RunMetrics& b, const std::
   if (exact_a != exact_b) {
     why += std::string("; ") + (exact_a ? "A" : "B") + " has the bits (" +
            format_of(exact_a ? a : b) + "), compare with the same source of the other run";
-  } else if (!a.event_file_beside.empty() && !b.event_file_beside.empty()) {
-    why += "; the TensorBoard files beside them have the bits: " + a.event_file_beside + " and " +
-           b.event_file_beside;
   } else if (!a.event_file_beside.empty() || !b.event_file_beside.empty()) {
-    const bool of_a = !a.event_file_beside.empty();
-    why += std::string("; the TensorBoard file beside ") + (of_a ? "A" : "B") +
-           " has the bits: " + (of_a ? a : b).event_file_beside + ", compare with the other run's";
+    why += where_the_bits_are(a.event_file_beside, b.event_file_beside);
   } else if (format_of(a) != "tensorboard") {
     why += "; the runs' TensorBoard event files have the bits";
   }

@@ -298,6 +298,29 @@ TEST(ReadMetrics, APipeIsRefusedNotWaitedFor) {
   EXPECT_FALSE(evidence::read_metrics(folder.path())) << "in a folder it is passed over";
 }
 
+TEST(ReadMetrics, TheEventFileBesideALogIsNamed) {
+  const test::TempFolder folder;
+  const std::string log = (folder / "a/log.txt").string();
+  for (const char* side : {"a", "b"}) {
+    std::filesystem::create_directories(folder / side / "tensorboard");
+    std::filesystem::copy_file(kData / "h200" / side / "log.txt", folder / side / "log.txt");
+  }
+  const auto why = [&](const std::filesystem::path& a, const std::filesystem::path& b) {
+    return metric(compare(read(a), read(b)), "lm loss").why;
+  };
+  EXPECT_THAT(why(log, folder / "b/log.txt"), HasSubstr("the runs' TensorBoard event files"));
+  // Of several the one that holds more than a header, in the log's folder or in one beside it.
+  const std::string events = (folder / "a/tensorboard/events.out.tfevents.2.node.1.0").string();
+  std::ofstream(folder / "a/tensorboard/events.out.tfevents.1.node.1.0") << "head";
+  std::ofstream(events) << "head and scalars";
+  EXPECT_THAT(why(log, folder / "b/log.txt"), HasSubstr("beside A has the bits: " + events));
+  EXPECT_THAT(why(folder / "b/log.txt", log), HasSubstr("beside B has the bits: " + events));
+  std::filesystem::copy_file(folder / "b/log.txt", folder / "a/second.txt");
+  EXPECT_THAT(why(log, folder / "a/second.txt"), HasSubstr("has the bits of one: " + events));
+  std::ofstream(folder / "b/events.out.tfevents.3.node.1.0") << "head and scalars";
+  EXPECT_THAT(why(log, folder / "b/log.txt"), HasSubstr("beside them have the bits: " + events));
+}
+
 TEST(ReadMetrics, JunkBesideARunIsPassedOver) {
   const test::TempFolder folder;
   std::filesystem::copy(kData / "h200/a", folder / "run", std::filesystem::copy_options::recursive);
