@@ -130,14 +130,18 @@ PairJudgement weigh_pair(const Gate& gate, const RunEvidence& a, const RunEviden
   return pair;
 }
 
-std::string nodes_shared(const RunEvidence& a, const RunEvidence& b) {
-  if (a.nodes.empty() || b.nodes.empty()) return {};
-  if (a.nodes == b.nodes) return "the same nodes";
+std::string CommonNodes::str() const {
+  if (same()) return "the same nodes";
+  if (disjoint()) return "disjoint nodes";
+  return std::to_string(common) + " of " + std::to_string(all) + " nodes in common";
+}
+
+std::optional<CommonNodes> common_nodes(const RunEvidence& a, const RunEvidence& b) {
+  if (a.nodes.empty() || b.nodes.empty()) return std::nullopt;
   std::vector<std::string> both;
   std::set_intersection(a.nodes.begin(), a.nodes.end(), b.nodes.begin(), b.nodes.end(),
                         std::back_inserter(both));
-  if (both.empty()) return "disjoint nodes";
-  return std::to_string(both.size()) + " of " + std::to_string(a.nodes.size()) + " nodes in common";
+  return CommonNodes{both.size(), std::max(a.nodes.size(), b.nodes.size())};
 }
 
 Judgement conclude(const std::string& what, Findings findings, std::vector<PairJudgement> pairs) {

@@ -26,9 +26,15 @@ void weigh_run(const Gate& gate, const RunEvidence& run, std::int64_t first_step
 [[nodiscard]] PairJudgement weigh_pair(const Gate& gate, const RunEvidence& a, const RunEvidence& b,
                                        std::int64_t first_step, Findings& findings);
 
-/// Nodes that two runs were on, in words for limits: "the same nodes"; empty when either is not
-/// known.
-[[nodiscard]] std::string nodes_shared(const RunEvidence& a, const RunEvidence& b);
+/// How many nodes two runs have in common, of how many; nothing when either's are not known.
+struct CommonNodes {
+  std::size_t common = 0;
+  std::size_t all = 0;
+  [[nodiscard]] bool same() const { return common == all; }
+  [[nodiscard]] bool disjoint() const { return common == 0; }
+  [[nodiscard]] std::string str() const;  ///< "the same nodes", "2 of 4 nodes in common", …
+};
+[[nodiscard]] std::optional<CommonNodes> common_nodes(const RunEvidence& a, const RunEvidence& b);
 
 /// Fail on a difference, inconclusive on a doubt, else a pass that says `what` is equal.
 [[nodiscard]] Judgement conclude(const std::string& what, Findings findings,

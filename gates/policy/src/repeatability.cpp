@@ -16,16 +16,14 @@ void weigh_places(const Gate& gate, const std::vector<RunEvidence>& runs, Findin
       findings.doubts.empty()) {
     findings.doubts.emplace_back("two runs shared an allocation, the gate asks for separate ones");
   }
+  if (gate.nodes == NodeChoice::any) return;
   for (std::size_t i = 1; i < runs.size(); ++i) {
-    const std::string shared = nodes_shared(runs[0], runs[i]);
-    const bool as_asked =
-        gate.nodes == NodeChoice::any || shared.empty() ||
-        (gate.nodes == NodeChoice::same ? shared == "the same nodes" : shared == "disjoint nodes");
-    if (!as_asked) {
-      findings.doubts.push_back(runs[0].run + " and " + runs[i].run + " had " + shared +
-                                ", the gate asks for " +
-                                (gate.nodes == NodeChoice::same ? "the same" : "disjoint ones"));
-    }
+    const auto nodes = common_nodes(runs[0], runs[i]);
+    if (!nodes) continue;
+    const bool same = gate.nodes == NodeChoice::same;
+    if (same ? nodes->same() : nodes->disjoint()) continue;
+    findings.doubts.push_back(runs[0].run + " and " + runs[i].run + " had " + nodes->str() +
+                              ", the gate asks for " + (same ? "the same" : "disjoint ones"));
   }
 }
 
@@ -47,19 +45,18 @@ Judgement judge_repeatability(const Gate& gate, const std::vector<RunEvidence>& 
       std::to_string(runs.size()) + " runs of arm '" + gate.arm + "' are equal bit for bit",
       std::move(findings), std::move(pairs));
   if (judgement.verdict != Verdict::pass) return judgement;
-  std::set<std::string> places;
   std::set<std::string> allocations;
+  std::set<std::string> places;
   for (const RunEvidence& run : runs) {
     allocations.insert(run.allocation);
-    if (&run != &runs[0]) places.insert(nodes_shared(runs[0], run));
+    const auto nodes = &run == &runs[0] ? std::nullopt : common_nodes(runs[0], run);
+    if (nodes && !nodes->disjoint()) places.insert(nodes->str());
   }
   if (allocations.size() < runs.size()) {
     judgement.limits.emplace_back("same allocation: weaker than separate ones");
   }
   for (const std::string& place : places) {
-    if (!place.empty() && place != "disjoint nodes") {
-      judgement.limits.push_back("on " + place + ": says nothing of others");
-    }
+    judgement.limits.push_back("on " + place + ": says nothing of others");
   }
   return judgement;
 }
