@@ -14,7 +14,7 @@
 #include "errors.hpp"
 #include "migrations.hpp"
 #include "qualify/base/files.hpp"
-#include "transcript.hpp"
+#include "transcript_writer.hpp"
 
 namespace qualify::journal {
 

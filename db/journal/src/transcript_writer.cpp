@@ -8,8 +8,8 @@
 #include <nlohmann/json.hpp>
 
 #include "errors.hpp"
-#include "transcript.hpp"
 #include "transcript_line.hpp"
+#include "transcript_writer.hpp"
 
 namespace qualify::journal {
 
