@@ -4,6 +4,8 @@
 # Workloads that go wrong, each on this machine: the verdict says how, no certificate is issued, the
 # logs are kept and their path is printed, and nothing is left running.
 set -euo pipefail
+# shellcheck source=/dev/null
+source "$(dirname "${BASH_SOURCE[0]}")/../support/project.sh"
 qualify=$1 source_folder=$3
 log_size=${QUALIFY_LOG_SIZE:-800M} # of the loud workload; 10G shows the same in minutes
 folder=$(mktemp -d)
@@ -32,10 +34,8 @@ case $1 in
 esac
 END
 chmod +x "$folder/code/work"
-export GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_SYSTEM=/dev/null HOME=$folder
-git -C "$folder/code" init --quiet
-git -C "$folder/code" add --all
-git -C "$folder/code" -c user.name=t -c user.email=t@localhost commit --quiet --message one
+isolate
+commit_code
 cd "$folder"
 {
   printf 'schema_version: 1\nname: bad\nrecipe: debug\ncode: {work: {repository: code}}\n'

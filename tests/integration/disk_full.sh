@@ -6,6 +6,8 @@
 # and once there is room the same command comes to its pass. Needs root, for a file system of its
 # own.
 set -euo pipefail
+# shellcheck source=/dev/null
+source "$(dirname "${BASH_SOURCE[0]}")/../support/project.sh"
 qualify=$1
 [[ $(id -u) == 0 ]] || { echo "not root: no file system can be mounted here"; exit 77; }
 folder=$(mktemp -d)
@@ -21,33 +23,14 @@ failed() {
   leave
   exit 1
 }
-mkdir "$folder/code"
-cat >"$folder/code/work" <<'END'
-#!/bin/sh
-# work: one metric and some text, in {output}
-printf '{"iteration": 1, "lm loss": "0x41293069", "time": %s}\n' "$(date +%s%N)" >m.jsonl || exit 9
+write_workload <<'END'
 head -c 60000 /dev/zero | tr '\0' x || exit 9
 END
-chmod +x "$folder/code/work"
-export GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_SYSTEM=/dev/null HOME=$folder
-git -C "$folder/code" init --quiet
-git -C "$folder/code" add --all
-git -C "$folder/code" -c user.name=t -c user.email=t@localhost commit --quiet --message one
+isolate
+commit_code
 cd "$folder"
-cat >bundle.yaml <<'END'
-schema_version: 1
-name: full
-recipe: debug
-code: {work: {repository: code}}
-launch: {argv: ["{code.work}/work"]}
-arms: {det: {}}
-outputs: [{kind: metrics, path: m.jsonl}]
-END
-cat >qualification.yaml <<'END'
-schema_version: 1
-gates:
-  one: {kind: repeatability, arm: det, metrics: [lm loss], run_limit: 1m}
-END
+write_bundle full
+write_gates one
 mkdir .qualify
 mount -t tmpfs -o size=100m tmpfs .qualify
 "$qualify" init >out 2>err || failed "init"

@@ -5,6 +5,8 @@
 # same command re-attaches to it; after kill -9 resume does, without the gate's file; cancel ends the
 # job and gives the rest up, whoever runs it.
 set -euo pipefail
+# shellcheck source=/dev/null
+source "$(dirname "${BASH_SOURCE[0]}")/../support/project.sh"
 qualify=$1
 folder=$(mktemp -d)
 failed() {
@@ -12,42 +14,15 @@ failed() {
   cat "$folder"/out* "$folder"/err* >&2
   exit 1
 }
-mkdir "$folder/code"
-# It says that it runs through one pipe, and waits at another for leave to end: no clock is involved.
-cat >"$folder/code/work" <<'END'
-#!/bin/sh
-echo $$ >>"$STARTS"
-if [ -p "$TELL" ]; then
-  echo $$ >"$TELL"
+write_held_workload <<'END' # what it forks away must not be left either
   setsid sleep 1000 &
-  read -r leave <"$LEAVE"
-  kill $!
-fi
-printf '{"iteration": 1, "lm loss": "0x41293069", "time": %s}\n' "$(date +%s%N)" >m.jsonl
+  beside=$!
 END
-chmod +x "$folder/code/work"
-export GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_SYSTEM=/dev/null HOME=$folder
-git -C "$folder/code" init --quiet
-git -C "$folder/code" add --all
-git -C "$folder/code" -c user.name=t -c user.email=t@localhost commit --quiet --message one
+isolate
+commit_code
 cd "$folder"
-cat >bundle.yaml <<END
-schema_version: 1
-name: slow
-recipe: debug
-code: {work: {repository: code}}
-environment: {TELL: $folder/tell, LEAVE: $folder/leave, STARTS: $folder/starts}
-launch: {argv: ["{code.work}/work"]}
-arms: {det: {}}
-END
-cat >qualification.yaml <<'END'
-schema_version: 1
-gates:
-  first: {kind: repeatability, arm: det, metrics: [lm loss], run_limit: 5m}
-  second: {kind: repeatability, arm: det, metrics: [lm loss], run_limit: 5m}
-  third: {kind: repeatability, arm: det, metrics: [lm loss], run_limit: 5m}
-  fourth: {kind: repeatability, arm: det, metrics: [lm loss], run_limit: 5m}
-END
+write_bundle slow "$(held_environment)"
+write_gates first second third fourth
 mkfifo tell leave
 "$qualify" init >out0
 "$qualify" bundle seal --quiet bundle.yaml >>out0

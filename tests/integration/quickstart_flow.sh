@@ -4,6 +4,8 @@
 # The quickstart's flow with the programs as built: verdicts, exit codes, what is named, and that the
 # certificate holds, and stops holding once its evidence is touched. The folder stays on failure.
 set -euo pipefail
+# shellcheck source=/dev/null
+source "$(dirname "${BASH_SOURCE[0]}")/../support/project.sh"
 qualify=$1 trainer=$2 source_folder=$3
 folder=$(mktemp -d)
 failed() {
@@ -20,14 +22,12 @@ expect() { # CODE ARGUMENTS…
 }
 says() { grep -qE "$1" "$folder/out" || failed "no '$1' in the output"; }
 
-export GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_SYSTEM=/dev/null HOME=$folder
+isolate
 mkdir "$folder/code"
 cp "$trainer" "$folder/code/quickstart_trainer"
 cp /usr/share/common-licenses/GPL-3 "$folder/code/text"
 cp "$source_folder"/examples/quickstart/{bundle.yaml,qualification.yaml,train.conf} "$folder/"
-git -C "$folder/code" init --quiet
-git -C "$folder/code" add --all
-git -C "$folder/code" -c user.name=t -c user.email=t@localhost commit --quiet --message one
+commit_code
 
 cd "$folder"
 expect 0 init

@@ -4,6 +4,8 @@
 # A database that is damaged, or gone: commands say so and what to do, `doctor --rebuild` brings it back, and
 # status, history, cert verify and resume work as if nothing had been. A migration says that it was one.
 set -euo pipefail
+# shellcheck source=/dev/null
+source "$(dirname "${BASH_SOURCE[0]}")/../support/project.sh"
 qualify=$1 source_folder=$3
 folder=$(mktemp -d)
 workload=
@@ -19,38 +21,12 @@ expect() { # CODE ARGUMENTS…
   "$qualify" "$@" >out 2>err || got=$?
   ((got == wanted)) || failed "'qualify $*' ended with $got, not $wanted"
 }
-mkdir "$folder/code"
-# Ends by itself, unless a pipe is there: then it says that it runs, and waits.
-cat >"$folder/code/work" <<'END'
-#!/bin/sh
-echo $$ >>"$STARTS"
-if [ -p "$TELL" ]; then
-  echo $$ >"$TELL"
-  read -r leave <"$LEAVE"
-fi
-printf '{"iteration": 1, "lm loss": "0x41293069", "time": %s}\n' "$(date +%s%N)" >m.jsonl
-END
-chmod +x "$folder/code/work"
-export GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_SYSTEM=/dev/null HOME=$folder
-git -C "$folder/code" init --quiet
-git -C "$folder/code" add --all
-git -C "$folder/code" -c user.name=t -c user.email=t@localhost commit --quiet --message one
+write_held_workload </dev/null
+isolate
+commit_code
 cd "$folder"
-cat >bundle.yaml <<END
-schema_version: 1
-name: work
-recipe: debug
-code: {work: {repository: code}}
-environment: {TELL: $folder/tell, LEAVE: $folder/leave, STARTS: $folder/starts}
-launch: {argv: ["{code.work}/work"]}
-arms: {det: {}}
-END
-cat >qualification.yaml <<'END'
-schema_version: 1
-gates:
-  first: {kind: repeatability, arm: det, metrics: [lm loss], run_limit: 5m}
-  second: {kind: repeatability, arm: det, metrics: [lm loss], run_limit: 5m}
-END
+write_bundle work "$(held_environment)"
+write_gates first second
 expect 0 init
 expect 0 bundle seal --quiet bundle.yaml
 expect 0 run first --bundle work

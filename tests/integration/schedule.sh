@@ -4,6 +4,8 @@
 # A gate that is due every minute, on this machine and without Slurm: the daemon begins it, status shows what is next,
 # and the gate stays armed until it is disarmed.
 set -euo pipefail
+# shellcheck source=/dev/null
+source "$(dirname "${BASH_SOURCE[0]}")/../support/project.sh"
 qualify=$1
 folder=$(mktemp -d)
 daemon=
@@ -13,33 +15,14 @@ failed() {
   cat "$folder"/log "$folder"/out "$folder"/err >&2
   exit 1
 }
-mkdir "$folder/code"
-cat >"$folder/code/work" <<'END'
-#!/bin/sh
-printf '{"iteration": 1, "lm loss": "0x41293069", "time": %s}\n' "$(date +%s%N)" >m.jsonl
-END
-chmod +x "$folder/code/work"
-export GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_SYSTEM=/dev/null HOME=$folder QUALIFY_MODULES=$folder
-git -C "$folder/code" init --quiet
-git -C "$folder/code" add --all
-git -C "$folder/code" -c user.name=t -c user.email=t@localhost commit --quiet --message one
+write_workload </dev/null
+isolate
+export QUALIFY_MODULES=$folder
+commit_code
 cd "$folder"
 touch log out err
-cat >bundle.yaml <<'END'
-schema_version: 1
-name: work
-recipe: debug
-code: {work: {repository: code}}
-launch: {argv: ["{code.work}/work"]}
-arms: {det: {}}
-END
-cat >qualification.yaml <<'END'
-schema_version: 1
-gates:
-  nightly:
-    {kind: repeatability, arm: det, metrics: [lm loss], run_limit: 5m, schedule: "* * * * *", time_zone: Europe/Zurich}
-  by-hand: {kind: repeatability, arm: det, metrics: [lm loss], run_limit: 5m}
-END
+write_bundle work
+write_gates 'nightly schedule: "* * * * *", time_zone: Europe/Zurich' by-hand
 "$qualify" init >out
 "$qualify" bundle seal --quiet bundle.yaml >out
 code=0

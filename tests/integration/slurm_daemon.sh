@@ -5,6 +5,8 @@
 # nothing before; a second daemon is refused; SIGTERM ends it and leaves the job; the next one goes
 # on to the verdict.
 set -euo pipefail
+# shellcheck source=/dev/null
+source "$(dirname "${BASH_SOURCE[0]}")/../support/project.sh"
 qualify=$1 source_folder=$3
 folder=$(mktemp -d)
 cluster=$source_folder/tests/support/slurm-cluster
@@ -28,34 +30,16 @@ until_said() { # TEXT FILE: the daemon's log has it; two minutes at most
 export SLURM_CONF=$folder/cluster/slurm.conf
 nodes=$(sinfo -h -N -o %N | head -n 1)
 
-mkdir "$folder/code"
 # It says that it runs, and ends when it is let go.
-cat >"$folder/code/work" <<'END'
-#!/bin/sh
+write_workload <<'END'
 echo started >>"$STARTS"
 until [ -e "$LEAVE" ]; do sleep 0.2; done
-printf '{"iteration": 1, "lm loss": "0x41293069", "time": %s}\n' "$(date +%s%N)" >m.jsonl
 END
-chmod +x "$folder/code/work"
-export GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_SYSTEM=/dev/null HOME=$folder
-git -C "$folder/code" init --quiet
-git -C "$folder/code" add --all
-git -C "$folder/code" -c user.name=t -c user.email=t@localhost commit --quiet --message one
+isolate
+commit_code
 cd "$folder"
-cat >bundle.yaml <<END
-schema_version: 1
-name: armed
-recipe: debug
-code: {work: {repository: code}}
-environment: {LEAVE: $folder/leave, STARTS: $folder/starts}
-launch: {argv: ["{code.work}/work"]}
-arms: {det: {}}
-END
-cat >qualification.yaml <<'END'
-schema_version: 1
-gates:
-  night: {kind: repeatability, arm: det, metrics: [lm loss], run_limit: 5m}
-END
+write_bundle armed "{LEAVE: $folder/leave, STARTS: $folder/starts}"
+write_gates night
 "$qualify" init >/dev/null
 "$qualify" bundle seal --quiet bundle.yaml >/dev/null
 scontrol create reservation reservationname=saturday users=root starttime=now+20seconds \

@@ -4,6 +4,8 @@
 # A gate on a real Slurm: without a grant it is refused and nothing is submitted; with one it runs in
 # the reservation and gets its certificate.
 set -euo pipefail
+# shellcheck source=/dev/null
+source "$(dirname "${BASH_SOURCE[0]}")/../support/project.sh"
 qualify=$1 trainer=$2 source_folder=$3
 folder=$(mktemp -d)
 cluster=$source_folder/tests/support/slurm-cluster
@@ -17,14 +19,12 @@ export SLURM_CONF=$folder/cluster/slurm.conf
 nodes=$(sinfo -h -N -o %N | head -n 1)
 scontrol create reservation reservationname=night users=root starttime=now duration=60 "nodes=$nodes"
 
-export GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_SYSTEM=/dev/null HOME=$folder
+isolate
 mkdir "$folder/code"
 cp "$trainer" "$folder/code/quickstart_trainer"
 cp /usr/share/common-licenses/GPL-3 "$folder/code/text"
 cp "$source_folder"/examples/quickstart/{bundle.yaml,qualification.yaml,train.conf} "$folder/"
-git -C "$folder/code" init --quiet
-git -C "$folder/code" add --all
-git -C "$folder/code" -c user.name=t -c user.email=t@localhost commit --quiet --message one
+commit_code
 cd "$folder"
 "$qualify" init
 "$qualify" bundle seal --quiet bundle.yaml

@@ -4,6 +4,8 @@
 # A whole state is found whole, and judged again to the same verdicts; then one attack after the
 # other is made on a copy of it, and `qualify verify` names what was done and what rests on it.
 set -euo pipefail
+# shellcheck source=/dev/null
+source "$(dirname "${BASH_SOURCE[0]}")/../support/project.sh"
 qualify=$1
 folder=$(mktemp -d)
 failed() {
@@ -11,37 +13,14 @@ failed() {
   cat "$folder/out" "$folder/err" >&2
   exit 1
 }
-mkdir "$folder/code"
-cat >"$folder/code/work" <<'END'
-#!/bin/sh
-# work: one metric, equal in every run but for the time
-i=0
-while [ $i -lt 300 ]; do
-  i=$((i + 1))
-  printf '{"iteration": %s, "lm loss": "0x41293069", "time": %s%03d}\n' $i "$(date +%s%N)" $i
-done >m.jsonl
+write_workload <<'END'
+# one metric, equal in every run
 END
-chmod +x "$folder/code/work"
-export GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_SYSTEM=/dev/null HOME=$folder
-git -C "$folder/code" init --quiet
-git -C "$folder/code" add --all
-git -C "$folder/code" -c user.name=t -c user.email=t@localhost commit --quiet --message one
+isolate
+commit_code
 cd "$folder"
-cat >bundle.yaml <<'END'
-schema_version: 1
-name: whole
-recipe: debug
-code: {work: {repository: code}}
-launch: {argv: ["{code.work}/work"]}
-arms: {det: {}}
-outputs: [{kind: metrics, path: m.jsonl}]
-END
-cat >qualification.yaml <<'END'
-schema_version: 1
-gates:
-  one: {kind: repeatability, arm: det, metrics: [lm loss], run_limit: 1m}
-  two: {kind: repeatability, arm: det, metrics: [lm loss], steps: 300, run_limit: 1m}
-END
+write_bundle whole
+write_gates one 'two steps: 1'
 "$qualify" init >/dev/null
 "$qualify" bundle seal --quiet bundle.yaml >/dev/null
 "$qualify" run one --bundle whole >out 2>err || failed "gate one"

@@ -4,6 +4,8 @@
 # The container form really passes through srun: a SPANK plugin with the options of pyxis leaves what
 # each task was given. And what `reservation check` and `grant` say on a real controller.
 set -euo pipefail
+# shellcheck source=/dev/null
+source "$(dirname "${BASH_SOURCE[0]}")/../support/project.sh"
 qualify=$1 rank_program=$2 source_folder=$3 plugin=$4
 folder=$(mktemp -d)
 cluster=$source_folder/tests/support/slurm-cluster
@@ -24,13 +26,11 @@ said() { grep -qF -- "$1" "$folder/said" || { cat "$folder/said" >&2; failed "no
 export SLURM_CONF=$folder/cluster/slurm.conf
 reserve() { scontrol create reservation "reservationname=$1" starttime=now duration=120 "${@:2}" >/dev/null; }
 reserve night users=root 'nodes=gpu[0001-0004]'
-export GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_SYSTEM=/dev/null HOME=$folder
+isolate
 
 mkdir "$folder/code" "$folder/image" "$folder/data"
 cp "$rank_program" "$folder/code/rank_program"
-git -C "$folder/code" init --quiet
-git -C "$folder/code" add --all
-git -C "$folder/code" -c user.name=t -c user.email=t@localhost commit --quiet --message one
+commit_code
 echo text >"$folder/image/file"
 mksquashfs "$folder/image" "$folder/image.sqsh" -quiet -no-progress >/dev/null
 echo tokens >"$folder/data/corpus"

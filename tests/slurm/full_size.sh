@@ -5,6 +5,8 @@
 # reservation: two runs, evidence of all nodes, a certificate that verifies; in less than 5 minutes
 # from the grant on. Prints where the time went. Needs root, about 3 GB of memory and 3 GB in /tmp.
 set -euo pipefail
+# shellcheck source=/dev/null
+source "$(dirname "${BASH_SOURCE[0]}")/../support/project.sh"
 qualify=$1 rank_program=$2 source_folder=$3 nodes=${4:-384} gpus=${5:-8}
 limit=300
 cluster=$source_folder/tests/support/slurm-cluster
@@ -23,12 +25,10 @@ export SLURM_CONF=$folder/cluster/slurm.conf
 scontrol create reservation reservationname=night users=root starttime=now duration=120 \
   "nodes=gpu[0001-$(printf '%04d' "$nodes")]" >/dev/null
 
-export GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_SYSTEM=/dev/null HOME=$folder
+isolate
 mkdir "$folder/code"
 cp "$rank_program" "$folder/code/rank_program"
-git -C "$folder/code" init --quiet
-git -C "$folder/code" add --all
-git -C "$folder/code" -c user.name=t -c user.email=t@localhost commit --quiet --message one
+commit_code
 cat >"$folder/bundle.yaml" <<YAML
 schema_version: 1
 name: full-size
