@@ -160,4 +160,26 @@ Result<Json> gate_statement(const GateResult& result) {
                 {"qualify", std::move(own)}}}};
 }
 
+Result<Certified> read_certified(const Json& predicate) {
+  try {
+    const Json& own = predicate.at("qualify");
+    Certified certified;
+    certified.qualification = own.at("qualification").get<std::string>();
+    certified.verdict = own.at("verdict").get<std::string>();
+    if (const Json& level = own.at("level"); !level.is_null()) {
+      certified.level = level.get<std::string>();
+    }
+    certified.plan = Digest::parse(own.at("plan").get<std::string>()).value();
+    certified.policy = Digest::parse(own.at("policy").at("digest").get<std::string>()).value();
+    for (const Json& run : own.at("evidence")) {
+      certified.runs.push_back({run.at("run").get<std::string>(),
+                                Digest::parse(run.at("evidence").get<std::string>()).value()});
+    }
+    if (certified.runs.empty()) return fail(Errc::integrity, "the certificate cites no evidence");
+    return certified;
+  } catch (const std::exception& error) {
+    return fail(Errc::integrity, std::string("not a certificate of a gate: ") + error.what());
+  }
+}
+
 }  // namespace qualify::certify

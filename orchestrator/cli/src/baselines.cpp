@@ -66,24 +66,16 @@ Result<bool> is_revoked(const ledger::Ledger& ledger, const std::string& id) {
 
 }  // namespace
 
-Result<std::vector<CitedRun>> runs_of(const ledger::Record& certificate) {
+Result<certify::Certified> read_certificate(const ledger::Record& certificate) {
   if (certificate.kind != ledger::RecordKind::certificate) {
     return fail(Errc::invalid_input, "record " + certificate.id.substr(0, 12) + " is a " +
                                          ledger::name_of(certificate.kind) + ", no certificate");
   }
   const auto predicate = signed_predicate(certificate);
   if (!predicate) return tl::unexpected(predicate.error());
-  std::vector<CitedRun> runs;
-  try {
-    for (const Json& run : predicate->at("qualify").at("evidence")) {
-      runs.push_back({run.at("run").get<std::string>(),
-                      Digest::parse(run.at("evidence").get<std::string>()).value()});
-    }
-  } catch (const std::exception& error) {
-    return damaged(certificate, std::string("its evidence cannot be read: ") + error.what());
-  }
-  if (runs.empty()) return damaged(certificate, "cites no evidence");
-  return runs;
+  auto says = certify::read_certified(*predicate);
+  if (!says) return damaged(certificate, says.error().message);
+  return says;
 }
 
 Result<Baseline> set_baseline(const Session& session, run::State& state, const std::string& name,
@@ -92,19 +84,17 @@ Result<Baseline> set_baseline(const Session& session, run::State& state, const s
   ledger::Ledger ledger(state.database);
   const auto record = ledger.find(certificate);
   if (!record) return tl::unexpected(record.error());
-  const auto runs = runs_of(*record);
-  if (!runs) return tl::unexpected(runs.error());
+  const auto says = read_certificate(*record);
+  if (!says) return tl::unexpected(says.error());
   const std::string where = "certificate " + record->id.substr(0, 12);
-  const auto predicate = signed_predicate(*record);
-  if (!predicate) return tl::unexpected(predicate.error());
-  if (predicate->at("qualify").value("level", Json()).is_null()) {
+  if (!says->level) {
     return fail(Errc::refused, "it proves no equality of runs: gate " + record->gate, where,
                 "take a certificate of a repeatability gate: qualify cert list");
   }
   const auto revoked = is_revoked(ledger, record->id);
   if (!revoked) return tl::unexpected(revoked.error());
   if (*revoked) return fail(Errc::refused, "it was revoked", where);
-  const CitedRun& first = runs->front();
+  const certify::Certified::Run& first = says->runs.front();
   if (auto whole = run::verify_evidence(state.evidence, first.evidence); !whole) {
     return tl::unexpected(whole.error());
   }

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "qualify/certify/statement.hpp"
 #include "qualify/ledger/ledger.hpp"
 #include "session.hpp"
 
@@ -22,14 +23,9 @@ struct Baseline {
   Time time;
 };
 
-/// One run that a certificate rests on.
-struct CitedRun {
-  std::string run;
-  Digest evidence;
-};
-/// The runs of a certificate, in plan order; its signature is checked. Errors: integrity,
-/// invalid_input (the record is no certificate).
-[[nodiscard]] Result<std::vector<CitedRun>> runs_of(const ledger::Record& certificate);
+/// What a certificate says; its signature is checked. Errors: integrity, invalid_input (the record
+/// is no certificate).
+[[nodiscard]] Result<certify::Certified> read_certificate(const ledger::Record& certificate);
 
 /// Binds `name` to a certificate (id or prefix), signed. Errors: invalid_input (name), not_found,
 /// refused (revoked; or of a performance gate, whose runs nobody proved equal), integrity

@@ -106,6 +106,17 @@ Result<run::State> open_state_read_only(const Session& session) {
   return say_notes(session, run::open_state_read_only(session.state_folder()));
 }
 
+Result<std::vector<std::string>> read_kept_checkpoints(const Session& session,
+                                                       const std::vector<std::string>& files) {
+  std::vector<std::string> notes;
+  for (const std::string& file : files) {
+    auto note = read_file(session.folder / file);
+    if (!note) return tl::unexpected(note.error());
+    notes.push_back(std::move(*note));
+  }
+  return notes;
+}
+
 Result<policy::Gate> find_gate(const Session& session, const std::string& file,
                                const std::string& name) {
   const fs::path path = session.folder / (file.empty() ? "qualification.yaml" : file);

@@ -53,6 +53,10 @@ struct Session {
 [[nodiscard]] Result<run::State> open_state(const Session& session);
 [[nodiscard]] Result<run::State> open_state_read_only(const Session& session);
 
+/// Checkpoints that were kept elsewhere, from their files. Errors: not_found, io.
+[[nodiscard]] Result<std::vector<std::string>> read_kept_checkpoints(
+    const Session& session, const std::vector<std::string>& files);
+
 /// The gate of a file, or an error that lists those there are. Errors: not_found, invalid_input.
 [[nodiscard]] Result<policy::Gate> find_gate(const Session& session, const std::string& file,
                                              const std::string& name);

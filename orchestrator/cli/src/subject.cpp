@@ -106,11 +106,11 @@ Result<Subject> read_subject(const Session& session, const std::string& name,
   if (is_hex(name)) {
     const auto record = ledger::Ledger(state->database).find(name);
     if (record) {
-      const auto runs = runs_of(*record);
-      if (!runs) return tl::unexpected(runs.error());
+      const auto says = read_certificate(*record);
+      if (!says) return tl::unexpected(says.error());
       return from_evidence(
-          session, *state, runs->front().evidence,
-          "run " + runs->front().run + " of certificate " + record->id.substr(0, 12));
+          session, *state, says->runs.front().evidence,
+          "run " + says->runs.front().run + " of certificate " + record->id.substr(0, 12));
     }
     if (record.error().code != Errc::not_found) return tl::unexpected(record.error());
   }

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "qualify/certify/statement.hpp"
 #include "qualify/run/evidence.hpp"
 #include "qualify/run/progress.hpp"
 #include "qualify/run/qualification.hpp"
@@ -13,40 +14,35 @@ namespace qualify::verify {
 
 namespace {
 
-/// What a certificate says that the rest of the state must agree with.
 struct Certificate {
   std::string id;
   std::string gate;
-  std::string qualification;
-  std::string verdict;
-  std::string plan;
-  std::string policy;
   Digest bundle;
-  std::map<std::string, Digest> evidence;  ///< by run
+  certify::Certified says;
 };
 
 Result<Certificate> read_certificate(const ledger::Record& record) {
   const auto statement = parse_json(record.envelope.payload, "certificate " + record.id);
   if (!statement) return tl::unexpected(statement.error());
-  try {
-    const Json& own = statement->at("predicate").at("qualify");
-    Certificate certificate{record.id,
-                            record.gate,
-                            own.at("qualification").get<std::string>(),
-                            own.at("verdict").get<std::string>(),
-                            own.at("plan").get<std::string>(),
-                            own.at("policy").at("digest").get<std::string>(),
-                            record.bundle,
-                            {}};
-    for (const Json& run : own.at("evidence")) {
-      certificate.evidence[run.at("run").get<std::string>()] =
-          Digest::parse(run.at("evidence").get<std::string>()).value();
-    }
-    return certificate;
-  } catch (const std::exception& error) {
-    return fail(Errc::integrity, std::string("not a certificate of a gate: ") + error.what(),
-                record.id);
+  auto says = certify::read_certified(statement->value("predicate", Json::object()));
+  if (!says) {
+    Error error = says.error();
+    error.context = record.id;
+    return Unexpected(std::move(error));
   }
+  return Certificate{record.id, record.gate, record.bundle, std::move(*says)};
+}
+
+using Evidence = std::map<std::string, Digest>;  ///< by run
+
+Result<ledger::PublicKey> own_key(const run::State& state) {
+  return ledger::load_public_key(state.paths.signing_key().string() + ".pub");
+}
+
+Result<void> signed_by(const ledger::PublicKey& ours, const ledger::Record& record) {
+  if (ours.pem() == record.public_key_pem) return {};
+  return fail(Errc::integrity, "signed by a key that is not this state's", record.id,
+              "expected " + ours.key_id());
 }
 
 class Verification {
@@ -78,20 +74,18 @@ class Verification {
 
   /// The log's audit has checked every signature; here it is whose.
   Result<void> check_records() {
-    const auto ours = ledger::load_public_key(state_.paths.signing_key().string() + ".pub");
+    const auto ours = own_key(state_);
     if (!ours) return tl::unexpected(ours.error());
     return ledger::Ledger(state_.database)
         .for_each([&](std::int64_t, Result<ledger::Record> record) {
           if (!record) return;  // named by the audit
-          if (record->public_key_pem != ours->pem()) {
-            note(fail(Errc::integrity, "signed by a key that is not this state's", record->id));
-          }
+          if (auto own = signed_by(*ours, *record); !own) note(tl::unexpected(own.error()));
           if (record->bundle != Digest()) bundles_[record->bundle].insert(words(*record));
           if (record->kind != ledger::RecordKind::certificate) return;
           auto certificate = read_certificate(*record);
           if (!certificate) return note(tl::unexpected(certificate.error()));
-          for (const auto& [run, digest] : certificate->evidence) {
-            evidence_[digest].insert(words(*record));
+          for (const auto& run : certificate->says.runs) {
+            evidence_[run.evidence].insert(words(*record));
           }
           ++found_.certificates;
           certificates_.push_back(std::move(*certificate));
@@ -129,23 +123,25 @@ class Verification {
         note(fail(Errc::integrity, "the certificate and the journal disagree: " + how,
                   "certificate " + certificate.id.substr(0, 12) + " of gate " + certificate.gate));
       };
-      const auto found = qualifications_.find(certificate.qualification);
+      const auto found = qualifications_.find(certificate.says.qualification);
       if (found == qualifications_.end()) {
-        disagrees("there is no qualification " + certificate.qualification);
+        disagrees("there is no qualification " + certificate.says.qualification);
         continue;
       }
       const run::QualificationState& earned = found->second;
-      if (!earned.verdict || policy::name_of(*earned.verdict) != certificate.verdict) {
+      if (!earned.verdict || policy::name_of(*earned.verdict) != certificate.says.verdict) {
         disagrees("the verdict is another");
       }
       if (earned.plan.bundle != certificate.bundle) disagrees("the bundle is another");
-      if (earned.plan_digest.str() != certificate.plan) disagrees("the plan is another");
-      if (earned.plan.policy.str() != certificate.policy) disagrees("the policy is another");
-      std::map<std::string, Digest> evidence;
+      if (earned.plan_digest != certificate.says.plan) disagrees("the plan is another");
+      if (earned.plan.policy != certificate.says.policy) disagrees("the policy is another");
+      Evidence cited;
+      for (const auto& run : certificate.says.runs) cited[run.run] = run.evidence;
+      Evidence evidence;
       for (const run::RunState& each : earned.runs) {
         if (each.evidence) evidence[each.run.id] = *each.evidence;
       }
-      if (evidence != certificate.evidence) disagrees("the evidence is another");
+      if (evidence != cited) disagrees("the evidence is another");
     }
     for (const auto& [name, qualification] : qualifications_) {
       if (!qualification.certificate.empty() && !ids.contains(qualification.certificate)) {
@@ -226,6 +222,12 @@ class Verification {
 };
 
 }  // namespace
+
+Result<void> check_signer(const run::State& state, const ledger::Record& record) {
+  const auto ours = own_key(state);
+  if (!ours) return tl::unexpected(ours.error());
+  return signed_by(*ours, record);
+}
 
 Result<Found> verify_state(run::State& state, const Options& options) {
   return Verification(state, options).run();

@@ -5,8 +5,10 @@
 #include "../commands.hpp"
 #include "../table.hpp"
 #include "qualify/base/files.hpp"
+#include "qualify/certify/statement.hpp"
 #include "qualify/ledger/ledger.hpp"
 #include "qualify/run/evidence.hpp"
+#include "qualify/verify/verify.hpp"
 
 namespace qualify::cli {
 
@@ -99,15 +101,6 @@ Result<Exit> run_show(Session& session, const Options& options) {
   return Exit::ok;
 }
 
-/// The key that a record names must be one of this state's, past or present.
-Result<void> check_trust(const run::State& state, const ledger::Record& record) {
-  const auto ours = ledger::load_public_key(state.paths.signing_key().string() + ".pub");
-  if (!ours) return tl::unexpected(ours.error());
-  if (ours->pem() == record.public_key_pem) return {};
-  return fail(Errc::integrity, "signed by a key that is not this state's", record.id,
-              "expected " + ours->key_id());
-}
-
 Result<Exit> run_verify(Session& session, const Options& options) {
   auto state = open_state_read_only(session);
   if (!state) return tl::unexpected(state.error());
@@ -118,29 +111,20 @@ Result<Exit> run_verify(Session& session, const Options& options) {
     if (!result) faults.push_back(result.error());
   };
   note(ledger::verify_record(*record));
-  note(check_trust(*state, *record));
+  note(verify::check_signer(*state, *record));
   for (const Error& fault : store::verify(state->bundles, record->bundle)) faults.push_back(fault);
   std::size_t evidence = 0;
-  if (const auto statement = parse_json(record->envelope.payload, "certificate")) {
-    const Json* runs = nullptr;
-    if (statement->contains("predicate") && statement->at("predicate").contains("qualify") &&
-        statement->at("predicate").at("qualify").contains("evidence")) {
-      runs = &statement->at("predicate").at("qualify").at("evidence");
+  // Whatever its signature is worth: all faults are named.
+  const auto statement = parse_json(record->envelope.payload, "certificate");
+  const auto says = statement ? certify::read_certified(statement->value("predicate", Json()))
+                              : Result<certify::Certified>(tl::unexpected(statement.error()));
+  if (says) {
+    for (const certify::Certified::Run& run : says->runs) {
+      note(run::verify_evidence(state->evidence, run.evidence));
+      ++evidence;
     }
-    if (runs == nullptr || runs->empty()) {
-      faults.push_back(
-          fail(Errc::integrity, "the certificate cites no evidence", record->id).value());
-    } else {
-      for (const Json& run : *runs) {
-        const auto digest = Digest::parse(run.value("evidence", std::string()));
-        if (!digest) {
-          faults.push_back(digest.error());
-          continue;
-        }
-        note(run::verify_evidence(state->evidence, *digest));
-        ++evidence;
-      }
-    }
+  } else {
+    faults.push_back(says.error());
   }
   return session.report({{"certificate", record->id}}, faults, options.json, record->id,
                         "gate " + record->gate + ", bundle " + record->bundle.brief() +

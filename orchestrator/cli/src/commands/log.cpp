@@ -106,13 +106,9 @@ Result<Exit> run_verify(Session& session, const Options& options) {
   if (!state) return tl::unexpected(state.error());
   const auto verifier = run::log_verifier(state->paths);
   if (!verifier) return tl::unexpected(verifier.error());
-  std::vector<std::string> remembered;
-  for (const std::string& file : options.checkpoints) {
-    auto note = read_file(session.folder / file);
-    if (!note) return tl::unexpected(note.error());
-    remembered.push_back(std::move(*note));
-  }
-  const auto audit = ledger::audit_log(state->database, *verifier, remembered,
+  const auto kept = read_kept_checkpoints(session, options.checkpoints);
+  if (!kept) return tl::unexpected(kept.error());
+  const auto audit = ledger::audit_log(state->database, *verifier, *kept,
                                        std::max(1U, std::thread::hardware_concurrency()));
   return session.report(
       {{"size", audit.size}, {"checkpoints", audit.checkpoints}, {"root", audit.root.str()}},

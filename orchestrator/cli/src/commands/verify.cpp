@@ -25,11 +25,9 @@ Result<Exit> run_verify(Session& session, const Options& options) {
   wanted.recompute = options.recompute;
   wanted.threads = std::max(1U, std::thread::hardware_concurrency());
   wanted.scratch = scratch_folder(session);
-  for (const std::string& file : options.checkpoints) {
-    auto note = read_file(session.folder / file);
-    if (!note) return tl::unexpected(note.error());
-    wanted.remembered.push_back(std::move(*note));
-  }
+  auto kept = read_kept_checkpoints(session, options.checkpoints);
+  if (!kept) return tl::unexpected(kept.error());
+  wanted.remembered = std::move(*kept);
   const auto found = verify::verify_state(*state, wanted);
   if (!found) return tl::unexpected(found.error());
   Json record = {{"records", found->records},         {"certificates", found->certificates},

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -45,5 +46,22 @@ struct GateResult {
 /// Errors: refused (verdict is not pass; dirty bundle), invalid_input (no runs, a run without
 /// evidence, no strength level on a repeatability pass, a pair of runs that are not cited).
 [[nodiscard]] Result<Json> gate_statement(const GateResult& result);
+
+/// What a certificate says, as far as others must agree with it.
+struct Certified {
+  std::string qualification;
+  std::string verdict;
+  std::optional<std::string> level;
+  Digest plan;
+  Digest policy;
+  struct Run {
+    std::string run;
+    Digest evidence;
+  };
+  std::vector<Run> runs;  ///< in plan order; at least one
+};
+
+/// Reads back the predicate that gate_statement wrote. Errors: integrity.
+[[nodiscard]] Result<Certified> read_certified(const Json& predicate);
 
 }  // namespace qualify::certify

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "qualify/ledger/ledger.hpp"
 #include "qualify/run/state.hpp"
 
 /// Checks a whole state, from its certificates down to the last byte of evidence.
@@ -35,5 +36,9 @@ struct Found {
 /// journal names, byte for byte. Errors are of the reading itself; what it finds is in `faults`.
 /// Errors: io, busy.
 [[nodiscard]] Result<Found> verify_state(run::State& state, const Options& options);
+
+/// The key that a record names is this state's. Its signature is another matter (verify_record).
+/// Errors: integrity (it is not), io.
+[[nodiscard]] Result<void> check_signer(const run::State& state, const ledger::Record& record);
 
 }  // namespace qualify::verify
