@@ -29,8 +29,12 @@ Digest make_state(const fs::path& folder) {
   auto state = must(run::open_state(folder / "state"));
   std::ofstream(folder / "bundle.yaml")
       << "schema_version: 1\nname: b\nrecipe: debug\n"
-         "launch: {argv: [/bin/true]}\narms: {det: {}, fast: {}}\n"
-         "outputs: [{kind: metrics, path: metrics.jsonl}]\n";
+         "launch: {argv: [/bin/true]}\n"
+         "arms: {det: {}, fast: {}, again: {arguments: ['{checkpoint}']},\n"
+         "       wrong: {arguments: ['{checkpoint}', --wrong]}}\n"
+         "outputs:\n"
+         "  - {kind: metrics, path: metrics.jsonl}\n"
+         "  - {kind: checkpoint, path: checkpoints, required: false}\n";
   return must(store::seal(must(spec::read_bundle_spec(folder / "bundle.yaml")), state.bundles))
       .digest;
 }
@@ -75,12 +79,15 @@ std::string metrics_line(Time time, const std::string& last_byte) {
          std::to_string(time.time_since_epoch().count()) + "}\n";
 }
 
-void leave_result(const scheduler::JobRequest& request, const scheduler::Job& job, Time now,
-                  const std::string& metrics) {
-  if (job.state != scheduler::JobState::completed && job.state != scheduler::JobState::failed) {
-    return;
-  }
-  const auto plan = must(run::read_job_plan(request.plan_file));
+std::vector<run::JobPlan> plans_of(const scheduler::JobRequest& request) {
+  std::vector<run::JobPlan> plans{must(run::read_job_plan(request.plan_file))};
+  const auto further = plans.front().further;
+  for (const auto& file : further) plans.push_back(must(run::read_job_plan(file)));
+  return plans;
+}
+
+void write_result(const run::JobPlan& plan, const scheduler::Job& job, Time now,
+                  const std::string& metrics, const std::string& failure) {
   if (fs::exists(plan.folder / run::kSentinelFile)) return;
   must(make_folders(plan.folder / "output"));
   const auto file = plan.folder / "output" / "metrics.jsonl";
@@ -89,11 +96,22 @@ void leave_result(const scheduler::JobRequest& request, const scheduler::Job& jo
   sentinel.nonce = plan.nonce;
   sentinel.bundle = plan.bundle;
   sentinel.nodes = job.nodes;
-  if (job.state == scheduler::JobState::failed) sentinel.failure = "exit code 3";
+  sentinel.failure = failure;
+  if (!failure.empty()) sentinel.stage = "train";
   sentinel.started = sentinel.ended = now;
   const auto hashed = must(hash_file(file));
   sentinel.files = {{"output/metrics.jsonl", hashed.size, hashed.digest}};
   must(write_file_atomic(plan.folder / run::kSentinelFile, to_json(sentinel).dump()));
+}
+
+void leave_result(const scheduler::JobRequest& request, const scheduler::Job& job, Time now,
+                  const std::string& metrics) {
+  const bool failed = job.state == scheduler::JobState::failed;
+  if (job.state != scheduler::JobState::completed && !failed) return;
+  for (const run::JobPlan& plan : plans_of(request)) {
+    write_result(plan, job, now, metrics, failed ? "exit code 3" : "");
+    if (failed) return;
+  }
 }
 
 }  // namespace qualify::test

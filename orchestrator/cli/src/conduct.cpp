@@ -94,12 +94,8 @@ Result<Exit> conduct(Session& session, run::State& state, const policy::Gate& ga
                          limits};
   const auto outcome = run::qualify_gate(state, {gate, bundle, *grant}, ports);
   if (!outcome) return tl::unexpected(outcome.error());
-  if (!outcome->certificate.empty()) {
-    // The certificate stands without it; what it lacks until the next one is its proof of
-    // inclusion.
-    if (auto signed_log = run::sign_checkpoint(state, session.clock.now()); !signed_log) {
-      session.err << "qualify: the log was not signed: " << signed_log.error().describe() << '\n';
-    }
+  if (!outcome->log_not_signed.empty()) {
+    session.err << "qualify: the log was not signed: " << outcome->log_not_signed << '\n';
   }
   if (json) {
     Json record = to_json(outcome->judgement);

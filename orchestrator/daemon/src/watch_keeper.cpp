@@ -263,6 +263,10 @@ Result<WatchKeeper::Considered> WatchKeeper::launch(const Armed& armed,
                          all.on_event,          all.executable, all.environment, all.limits};
   const auto outcome = run::qualify_gate(state_, {armed.gate, armed.bundle, grant}, ports);
   if (outcome) {
+    if (!outcome->log_not_signed.empty()) {
+      around_.say("gate " + armed.gate.name +
+                  ": the log was not signed: " + outcome->log_not_signed);
+    }
     return end(
         armed,
         std::string("it reached its verdict: ") + policy::name_of(outcome->judgement.verdict),

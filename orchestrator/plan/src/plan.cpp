@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "qualify/spec/placeholders.hpp"
+
 namespace qualify::plan {
 
 namespace {
@@ -13,7 +15,8 @@ constexpr Duration kRunMargin = std::chrono::minutes(2);
 /// Does the arm start from a checkpoint?
 bool resumes(const spec::Arm& arm) {
   const auto names_it = [](const std::string& text) {
-    return text.find("{checkpoint}") != std::string::npos;
+    const auto names = spec::placeholders_in(text);
+    return names && std::find(names->begin(), names->end(), "checkpoint") != names->end();
   };
   return std::any_of(arm.arguments.begin(), arm.arguments.end(), names_it) ||
          std::any_of(arm.environment.begin(), arm.environment.end(),

@@ -141,15 +141,8 @@ Result<void> Allocation::begin_attempt() {
   // Committed before anything can exist that carries it.
   Json payload = {{"nonce", nonce}};
   if (!nodes_.empty()) payload["nodes"] = nodes_;
-  if (auto noted = record(event::kIntent, number, [&](std::size_t) { return payload; }); !noted) {
-    return noted;
-  }
-  for (RunState& run : runs()) {
-    Attempt begun;
-    begun.number = number;
-    begun.nonce = nonce;
-    run.attempts.push_back(std::move(begun));
-  }
+  auto noted = record(event::kIntent, number, std::vector<Json>(runs().size(), payload));
+  if (!noted) return noted;
   intended_here_ = number;
   return {};
 }
@@ -234,12 +227,8 @@ Result<void> Allocation::ensure_submitted() {
     }
   }
   if (submission.error().code == Errc::unavailable) {
-    const Json payload = {{"error", submission.error().describe()}};
-    if (auto noted =
-            record(event::kUnanswered, attempt().number, [&](std::size_t) { return payload; });
-        !noted) {
-      return noted;
-    }
+    auto noted = record(event::kUnanswered, {{"error", submission.error().describe()}});
+    if (!noted) return noted;
     return adopt_or_withdraw(context_.ports.limits.look_for_lost);
   }
   return tl::unexpected(submission.error());
@@ -280,11 +269,7 @@ Result<void> Allocation::adopt_or_withdraw(Duration patience) {
 
 Result<void> Allocation::submitted(const std::string& job_id,
                                    const std::vector<std::string>& warnings) {
-  const Json payload = {{"job_id", job_id}, {"warnings", warnings}};
-  auto noted = record(event::kSubmitted, attempt().number, [&](std::size_t) { return payload; });
-  if (!noted) return noted;
-  for (RunState& run : runs()) run.attempts.back().job_id = job_id;
-  return {};
+  return record(event::kSubmitted, {{"job_id", job_id}, {"warnings", warnings}});
 }
 
 /// Watches the live job to its end.
@@ -333,16 +318,7 @@ Result<void> Allocation::follow() {
         (void)context_.ports.scheduler.cancel(job->id, job->nonce);
       }
       if (job->state == JobState::running && !attempt().running_seen) {
-        const Json payload = {{"job", to_json(*job)}};
-        if (auto noted =
-                record(event::kRunning, attempt().number, [&](std::size_t) { return payload; });
-            !noted) {
-          return noted;
-        }
-        for (RunState& run : runs()) {
-          run.attempts.back().running_seen = true;
-          run.attempts.back().nodes = job->nodes;
-        }
+        if (auto noted = record(event::kRunning, {{"job", to_json(*job)}}); !noted) return noted;
       }
       const bool lost = job->state == JobState::unknown && !accounting_may_tell_;
       if (is_terminal(job->state) || lost) {
@@ -448,15 +424,8 @@ std::optional<std::string> Allocation::hung() {
 /// Recorded before the job is touched: whoever goes on after a crash knows why it ended.
 Result<void> Allocation::break_off(const Job& job, const std::string& why,
                                    FailureClass failure_class) {
-  const Json payload = {
-      {"why", why}, {"failure_class", name_of(failure_class)}, {"job", to_json(job)}};
-  auto noted = record(event::kBreach, attempt().number, [&](std::size_t) { return payload; });
-  if (!noted) return noted;
-  for (RunState& run : runs()) {
-    run.attempts.back().breach = why;
-    run.attempts.back().breach_class = failure_class;
-  }
-  return {};
+  return record(event::kBreach,
+                {{"why", why}, {"failure_class", name_of(failure_class)}, {"job", to_json(job)}});
 }
 
 Result<void> Allocation::end_with(const Job& job) {
@@ -468,9 +437,39 @@ Result<void> Allocation::end_with(const Job& job) {
   if (const auto outside = against_grant(context_.request.grant, job)) {
     return ended(&job, std::vector<Assessment>(count, *outside));
   }
+  if (job.state == JobState::completed || job.state == JobState::failed) wait_for_results();
   std::vector<Result<std::optional<Sentinel>>> results;
   for (const RunState& run : runs()) results.push_back(read_sentinel(folder_of(run)));
   return ended(&job, assess_all(job, results, attempt().nonce, state_.plan.bundle));
+}
+
+/// The scheduler's word may come before a shared file system shows here what the nodes wrote last.
+/// What is not there after a while is missing.
+void Allocation::wait_for_results() const {
+  if (state_.plan.scheduler == "local") return;  // written on this very machine
+  for (Duration waited{}; waited < context_.ports.limits.slow_files && !sees_all_results();
+       waited += kLookPause) {
+    if (context_.ports.stop() != Stop::none) return;
+    context_.ports.clock.sleep_for(kLookPause);
+  }
+}
+
+bool Allocation::sees_all_results() const {
+  for (const RunState& run : runs()) {
+    const auto folder = folder_of(run);
+    const auto result = read_sentinel(folder);
+    if (!result) return true;  // damaged: no waiting mends it
+    if (!*result) return false;
+    const auto sees = [&](const OutputFile& file) {
+      std::error_code error;
+      const auto size = std::filesystem::file_size(folder / file.path, error);
+      return !error && size == file.size;
+    };
+    const auto& files = (*result)->files;
+    if (!std::all_of(files.begin(), files.end(), sees)) return false;
+    if (!(*result)->failure.empty()) return true;  // those that follow were not begun
+  }
+  return true;
 }
 
 Result<void> Allocation::end_without_job(const Assessment& how) {
@@ -479,34 +478,32 @@ Result<void> Allocation::end_without_job(const Assessment& how) {
 
 Result<void> Allocation::ended(const Job* job, const std::vector<Assessment>& how) {
   const Json cost = cost_of(job, state_.plan.topology.gpus_per_node, runs().size());
-  auto noted = record(event::kEnded, attempt().number, [&](std::size_t run) {
-    return Json{{"job", job != nullptr ? to_json(*job) : Json(nullptr)},
-                {"complete", how[run].complete},
-                {"failure", how[run].failure},
-                {"failure_class", name_of(how[run].failure_class)},
-                {"cost", cost}};
-  });
-  if (!noted) return noted;
-  for (std::size_t i = 0; i < runs().size(); ++i) {
-    Attempt& last = runs()[i].attempts.back();
-    last.ended = true;
-    last.complete = how[i].complete;
-    last.failure = how[i].failure;
-    last.failure_class = how[i].failure_class;
-    if (job != nullptr && !job->nodes.empty()) last.nodes = job->nodes;
-    last.node_seconds = cost.at("node_seconds").get<double>();
-    last.gpu_seconds = cost.at("gpu_seconds").get<double>();
+  std::vector<Json> payloads;
+  for (const Assessment& one : how) {
+    payloads.push_back({{"job", job != nullptr ? to_json(*job) : Json(nullptr)},
+                        {"complete", one.complete},
+                        {"failure", one.failure},
+                        {"failure_class", name_of(one.failure_class)},
+                        {"cost", cost}});
   }
-  return {};
+  return record(event::kEnded, attempt().number, std::move(payloads));
 }
 
-template <class Payload>
-Result<void> Allocation::record(const char* kind, int number, Payload&& payload) {
+Result<void> Allocation::record(const char* kind, const Json& payload) {
+  return record(kind, attempt().number, std::vector<Json>(runs().size(), payload));
+}
+
+Result<void> Allocation::record(const char* kind, int number, std::vector<Json> payloads) {
   std::vector<Recorder::Entry> entries;
-  for (std::size_t i = 0; i < runs().size(); ++i) {
-    entries.push_back({runs()[i].run.id, number, payload(i)});
+  for (std::size_t i = 0; i < payloads.size(); ++i) {
+    entries.push_back({runs()[i].run.id, number, std::move(payloads[i])});
   }
-  return context_.recorder.append_all(state_.name, kind, entries);
+  const auto recorded = context_.recorder.append_all(state_.name, kind, entries);
+  if (!recorded) return tl::unexpected(recorded.error());
+  for (const journal::Event& event : *recorded) {
+    if (auto taken = apply(state_, event); !taken) return taken;
+  }
+  return {};
 }
 
 }  // namespace qualify::run

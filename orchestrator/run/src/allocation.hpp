@@ -40,6 +40,8 @@ class Allocation {
   [[nodiscard]] Result<void> break_off(const scheduler::Job& job, const std::string& why,
                                        FailureClass failure_class);
   [[nodiscard]] Result<void> end_with(const scheduler::Job& job);
+  [[nodiscard]] bool sees_all_results() const;
+  void wait_for_results() const;
   [[nodiscard]] Result<void> end_without_job(const Assessment& how);
 
   [[nodiscard]] Result<void> write_job_plans() const;
@@ -52,9 +54,10 @@ class Allocation {
   [[nodiscard]] std::span<RunState> runs() const {
     return {state_.runs.data() + first_, last_ - first_};
   }
-  /// One event for each run, all or none. `payload`: of the run with this index among them.
-  template <class Payload>
-  [[nodiscard]] Result<void> record(const char* kind, int number, Payload&& payload);
+  /// One event of the present attempt for each run, recorded all or none, and taken into the state:
+  /// with the same payload, or with one for each.
+  [[nodiscard]] Result<void> record(const char* kind, const Json& payload);
+  [[nodiscard]] Result<void> record(const char* kind, int number, std::vector<Json> payloads);
   [[nodiscard]] Result<void> ended(const scheduler::Job* job, const std::vector<Assessment>& how);
 
   const Context& context_;

@@ -59,17 +59,6 @@ Result<std::vector<Found>> find_files(const fs::path& folder, const store::Bundl
   return files;
 }
 
-/// What the arm sets by itself, in the names of captured_environment(): it may differ from that of
-/// another arm.
-std::vector<std::string> arm_settings(const store::Bundle& bundle, const std::string& name) {
-  std::vector<std::string> names;
-  const spec::Arm* arm = bundle.arm(name);
-  if (arm == nullptr) return names;
-  if (!arm->arguments.empty()) names.emplace_back("argv");
-  for (const auto& [variable, value] : arm->environment) names.push_back("env." + variable);
-  return names;
-}
-
 const OutputFile* recorded(const std::optional<Sentinel>& sentinel, const std::string& path) {
   if (!sentinel) return nullptr;
   const auto found = std::find_if(sentinel->files.begin(), sentinel->files.end(),

@@ -105,6 +105,15 @@ Result<std::optional<exactness::Environment>> captured_environment(const Json& m
   }
 }
 
+std::vector<std::string> arm_settings(const store::Bundle& bundle, const std::string& name) {
+  std::vector<std::string> names;
+  const spec::Arm* arm = bundle.arm(name);
+  if (arm == nullptr) return names;
+  if (!arm->arguments.empty()) names.emplace_back("argv");
+  for (const auto& [variable, value] : arm->environment) names.push_back("env." + variable);
+  return names;
+}
+
 std::vector<std::string> declared_differences(const store::Bundle& bundle_a, const spec::Arm& arm_a,
                                               const store::Bundle& bundle_b,
                                               const spec::Arm& arm_b) {

@@ -21,14 +21,15 @@ class Recorder {
   [[nodiscard]] Result<QualificationState> start(const plan::Plan& plan, const policy::Gate& gate);
   [[nodiscard]] Result<void> append(const std::string& qualification, const std::string& run,
                                     int attempt, const std::string& kind, const Json& payload);
-  /// One event for each of several runs: all of them, or none.
+  /// One event for each of several runs: all of them, or none. Returns them as recorded.
   struct Entry {
     std::string run;
     int attempt = 0;
     Json payload;
   };
-  [[nodiscard]] Result<void> append_all(const std::string& qualification, const std::string& kind,
-                                        const std::vector<Entry>& entries);
+  [[nodiscard]] Result<std::vector<journal::Event>> append_all(const std::string& qualification,
+                                                               const std::string& kind,
+                                                               const std::vector<Entry>& entries);
   [[nodiscard]] Result<QualificationState> state_of(const std::string& qualification) const;
 
  private:

@@ -19,8 +19,8 @@ FailureClass parse_failure_class(const std::string& text) {
   throw std::invalid_argument("failure class '" + text + "'");
 }
 
-/// Applies one event after the first; throws on what no engine writes.
-void apply(QualificationState& state, const journal::Event& entry) {
+/// Throws on what no engine writes.
+void take(QualificationState& state, const journal::Event& entry) {
   const Json payload = parse_json(entry.payload, "journal event").value();
   if (entry.kind == event::kPreflight) {
     state.preflight_faults.clear();
@@ -103,17 +103,27 @@ void apply(QualificationState& state, const journal::Event& entry) {
   // Other kinds are detail for people (history); they change no state.
 }
 
+Unexpected damaged(const std::string& what) {
+  return fail(Errc::integrity, "the journal does not make sense: " + what, {},
+              "see what is wrong with: qualify doctor");
+}
+
 }  // namespace
 
 const char* name_of(FailureClass failure) {
   return kFailureClasses[static_cast<std::size_t>(failure)];
 }
 
+Result<void> apply(QualificationState& state, const journal::Event& entry) {
+  try {
+    take(state, entry);
+    return {};
+  } catch (const std::exception& error) {
+    return damaged(error.what());
+  }
+}
+
 Result<QualificationState> derive(const std::vector<journal::Event>& events) {
-  const auto damaged = [](const std::string& what) {
-    return fail(Errc::integrity, "the journal does not make sense: " + what, {},
-                "see what is wrong with: qualify doctor");
-  };
   if (events.empty() || events.front().kind != event::kPlanCreated) {
     return damaged("a qualification starts without a plan");
   }
@@ -130,23 +140,25 @@ Result<QualificationState> derive(const std::vector<journal::Event>& events) {
     if (!gate) return tl::unexpected(gate.error());
     state.gate = std::move(*gate);
     for (const plan::Run& run : state.plan.runs) state.runs.push_back({run, {}, std::nullopt});
-    for (std::size_t i = 1; i < events.size(); ++i) apply(state, events[i]);
+    for (std::size_t i = 1; i < events.size(); ++i) take(state, events[i]);
   } catch (const std::exception& error) {
     return damaged(error.what());
   }
   return state;
 }
 
-std::vector<Cost> cost_by_arm(const QualificationState& state) {
+std::vector<Cost> cost_by_arm(std::span<const QualificationState> states) {
   std::vector<Cost> costs;
-  for (const RunState& run : state.runs) {
-    auto cost = std::find_if(costs.begin(), costs.end(),
-                             [&](const Cost& one) { return one.arm == run.run.arm; });
-    if (cost == costs.end()) cost = costs.insert(costs.end(), Cost{run.run.arm});
-    for (const Attempt& attempt : run.attempts) {
-      ++cost->attempts;
-      cost->node_seconds += attempt.node_seconds;
-      cost->gpu_seconds += attempt.gpu_seconds;
+  for (const QualificationState& state : states) {
+    for (const RunState& run : state.runs) {
+      auto cost = std::find_if(costs.begin(), costs.end(),
+                               [&](const Cost& one) { return one.arm == run.run.arm; });
+      if (cost == costs.end()) cost = costs.insert(costs.end(), Cost{run.run.arm});
+      for (const Attempt& attempt : run.attempts) {
+        ++cost->attempts;
+        cost->node_seconds += attempt.node_seconds;
+        cost->gpu_seconds += attempt.gpu_seconds;
+      }
     }
   }
   return costs;

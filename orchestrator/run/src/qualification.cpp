@@ -68,8 +68,9 @@ certify::GateResult gate_result(const Request& request, const store::Bundle& bun
   return result;
 }
 
-/// The verdict, and the certificate that a pass earns: in the journal and the log together, or
-/// neither, so that no crash leaves a finished gate without what it earned.
+/// The verdict, the certificate that a pass earns, and a checkpoint of the log with it: in the
+/// journal and the log together, or none, so that no crash leaves a finished gate without what it
+/// earned.
 Result<void> conclude(const Context& context, const QualificationState& done, Outcome& outcome) {
   std::optional<Json> statement;
   if (outcome.judgement.verdict == policy::Verdict::pass) {
@@ -97,6 +98,9 @@ Result<void> conclude(const Context& context, const QualificationState& done, Ou
                                       context.ports.clock.now(), *statement);
     if (!record) return tl::unexpected(record.error());
     outcome.certificate = record->id;
+    if (auto log = sign_checkpoint(context.state, context.ports.clock.now()); !log) {
+      outcome.log_not_signed = log.error().describe();  // the certificate stands without it
+    }
     return context.recorder.append(done.name, {}, 0, event::kCertificate, {{"id", record->id}});
   });
 }
@@ -157,7 +161,7 @@ Result<Outcome> qualify_gate(State& state, const Request& request, const Ports& 
   }
 
   // Beyond this point nothing executes.
-  Outcome outcome{{}, std::move(*judgement), {}, {}};
+  Outcome outcome{{}, std::move(*judgement), {}, {}, {}};
   if (auto concluded = conclude(context, *collected, outcome); !concluded) {
     return tl::unexpected(concluded.error());
   }

@@ -18,11 +18,14 @@ Result<QualificationState> Recorder::start(const plan::Plan& plan, const policy:
 
 Result<void> Recorder::append(const std::string& qualification, const std::string& run, int attempt,
                               const std::string& kind, const Json& payload) {
-  return append_all(qualification, kind, {{run, attempt, payload}});
+  const auto recorded = append_all(qualification, kind, {{run, attempt, payload}});
+  if (!recorded) return tl::unexpected(recorded.error());
+  return {};
 }
 
-Result<void> Recorder::append_all(const std::string& qualification, const std::string& kind,
-                                  const std::vector<Entry>& entries) {
+Result<std::vector<journal::Event>> Recorder::append_all(const std::string& qualification,
+                                                         const std::string& kind,
+                                                         const std::vector<Entry>& entries) {
   std::vector<journal::Event> recorded;
   auto done = database_->transaction([&]() -> Result<void> {
     for (const Entry& entry : entries) {
@@ -33,9 +36,11 @@ Result<void> Recorder::append_all(const std::string& qualification, const std::s
     }
     return {};
   });
-  if (!done || !ports_->on_event) return done;
-  for (const journal::Event& event : recorded) ports_->on_event(event);
-  return {};
+  if (!done) return tl::unexpected(done.error());
+  if (ports_->on_event) {
+    for (const journal::Event& event : recorded) ports_->on_event(event);
+  }
+  return recorded;
 }
 
 Result<QualificationState> Recorder::state_of(const std::string& qualification) const {

@@ -13,6 +13,7 @@
 #include "qualify/run/qualification.hpp"
 #include "qualify/run/sentinel.hpp"
 #include "qualify/scheduler/fake.hpp"
+#include "support/engine.hpp"
 #include "support/fake_clock.hpp"
 #include "support/temp_folder.hpp"
 
@@ -162,19 +163,8 @@ class CompareRuns : public ::testing::Test {
     const auto bundle = store::seal(*spec, state->bundles);
     ASSERT_TRUE(bundle) << bundle.error().describe();
     request.bundle = bundle->digest;
-    request.gate.name = "repeat";
-    request.gate.arm = "det";
-    request.gate.required_metrics = {"lm loss"};
-    request.gate.run_limit = 5min;
-    scheduler::Reservation& reservation = request.grant.reservation;
-    reservation.name = "night";
-    reservation.start = clock.now() - 1min;
-    reservation.end = clock.now() + 12h;
-    reservation.flags = {"SPEC_NODES"};
-    reservation.nodes = {"n1"};
-    reservation.node_count = 1;
-    request.grant.gate = "repeat";
-    request.grant.scheduler = "fake";
+    request.gate = test::repeat_gate();
+    request.grant = test::grant_of(test::night(clock.now() - 1min, clock.now() + 12h));
   }
   fs::path state_folder() const { return folder / ".qualify"; }
 
@@ -210,12 +200,7 @@ class CompareRuns : public ::testing::Test {
     request.gate.arm = arm;
     auto state = run::open_state(state_folder()).value();
     const auto signer = ledger::load_key(state.paths.signing_key()).value();
-    scheduler::FakeScript script;
-    script.reservations = {request.grant.reservation};
-    scheduler::Node node;
-    node.name = "n1";
-    node.usable = true;
-    script.nodes = {node};
+    scheduler::FakeScript script = test::cluster_of(request.grant.reservation);
     scheduler::FakeJob job_end;
     job_end.end = end;
     script.jobs = {job_end};

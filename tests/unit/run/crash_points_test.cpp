@@ -24,6 +24,7 @@
 #include "qualify/run/qualification.hpp"
 #include "qualify/run/sentinel.hpp"
 #include "qualify/scheduler/fake.hpp"
+#include "support/engine.hpp"
 #include "support/fake_clock.hpp"
 #include "support/temp_folder.hpp"
 
@@ -234,31 +235,15 @@ FakeJob waits(Duration wait) {
   return job;
 }
 
-void leave_result(const JobPlan& plan, const scheduler::Job& job, bool differ);
-
 /// What a job writes when it ends, once.
 void leave(const scheduler::JobRequest& request, const scheduler::Job& job, bool differ) {
-  if (job.state != JobState::completed && job.state != JobState::failed) return;
-  const auto plan = read_job_plan(request.plan_file).value();
-  leave_result(plan, job, differ);
-  for (const auto& file : plan.further) leave_result(read_job_plan(file).value(), job, differ);
-}
-
-void leave_result(const JobPlan& plan, const scheduler::Job& job, bool differ) {
-  if (fs::exists(plan.folder / kSentinelFile)) return;  // in an earlier life of the cluster
-  if (!make_folders(plan.folder / "output")) ::_exit(71);
-  const auto file = plan.folder / "output" / "metrics.jsonl";
-  std::ofstream(file) << R"({"iteration": 1, "lm loss": "0x412930)"
-                      << (differ && plan.run == "b" ? "6a" : "69") << R"(", "time": )"
-                      << job.end_time->time_since_epoch().count() + (plan.run == "b") << "}\n";
-  Sentinel sentinel;
-  sentinel.nonce = plan.nonce;
-  sentinel.bundle = plan.bundle;
-  sentinel.nodes = job.nodes;
-  sentinel.started = sentinel.ended = *job.end_time;
-  const auto hashed = hash_file(file).value();
-  sentinel.files = {{"output/metrics.jsonl", hashed.size, hashed.digest}};
-  if (!write_file_atomic(plan.folder / kSentinelFile, to_json(sentinel).dump())) ::_exit(72);
+  if (job.state != JobState::completed) return;
+  for (const JobPlan& plan : test::plans_of(request)) {
+    const bool b = plan.run == "b";
+    test::write_result(
+        plan, job, *job.end_time,
+        test::metrics_line(*job.end_time + Duration(b ? 1 : 0), differ && b ? "6a" : "69"));
+  }
 }
 
 class CrashPoints : public ::testing::TestWithParam<Scenario> {
@@ -270,51 +255,24 @@ class CrashPoints : public ::testing::TestWithParam<Scenario> {
     world = static_cast<World*>(shared);
 
     // Sealed and keyed once; every life begins with a copy.
-    ASSERT_TRUE(init_state(folder / "fresh"));
-    auto state = open_state(folder / "fresh");
-    ASSERT_TRUE(state) << state.error().describe();
-    std::ofstream(folder / "bundle.yaml") << "schema_version: 1\nname: b\nrecipe: debug\n"
-                                             "launch: {argv: [/bin/true]}\narms: {det: {}}\n"
-                                             "outputs: [{kind: metrics, path: metrics.jsonl}]\n";
-    const auto spec = spec::read_bundle_spec(folder / "bundle.yaml");
-    ASSERT_TRUE(spec) << spec.error().describe();
-    const auto bundle = store::seal(*spec, state->bundles);
-    ASSERT_TRUE(bundle) << bundle.error().describe();
-
-    request.bundle = bundle->digest;
-    request.gate.name = "repeat";
-    request.gate.arm = "det";
-    request.gate.required_metrics = {"lm loss"};
-    request.gate.run_limit = 5min;
+    request.bundle = test::make_state(folder.path());
+    request.gate = test::repeat_gate();
     request.gate.allocation = GetParam().allocation;
     request.gate.heartbeat = GetParam().heartbeat;
-    scheduler::Reservation& reservation = request.grant.reservation;
-    reservation.name = "night";
-    reservation.start = start - 1min;
-    reservation.end = start + 12h;
-    reservation.flags = {"SPEC_NODES"};
-    reservation.nodes = {"n1"};
-    reservation.node_count = 1;
-    request.grant.gate = "repeat";
-    request.grant.scheduler = "fake";
+    request.grant = test::grant_of(test::night(start - 1min, start + 12h));
   }
   void TearDown() override { ::munmap(world, sizeof(World)); }
 
   scheduler::FakeScript script() const {
-    scheduler::FakeScript script;
-    script.reservations = {request.grant.reservation};
-    scheduler::Node node;
-    node.name = "n1";
-    node.usable = true;
-    script.nodes = {node};
+    scheduler::FakeScript script = test::cluster_of(request.grant.reservation);
     script.jobs = GetParam().jobs;
     return script;
   }
 
   void begin_life() {
     std::error_code error;
-    fs::remove_all(folder / "state", error);
-    fs::copy(folder / "fresh", folder / "state", fs::copy_options::recursive, error);
+    fs::remove_all(folder / "life", error);
+    fs::copy(folder / "state", folder / "life", fs::copy_options::recursive, error);
     ASSERT_FALSE(error) << error.message();
     world->time = start.time_since_epoch().count();
     world->calls = 0;
@@ -331,7 +289,7 @@ class CrashPoints : public ::testing::TestWithParam<Scenario> {
 
   int engine(long kill_at) {
     Fate fate(kill_at);
-    auto state = open_state(folder / "state");
+    auto state = open_state(folder / "life");
     if (!state) {
       std::fprintf(stderr, "%s\n", state.error().describe().c_str());
       return 80;
@@ -361,7 +319,7 @@ class CrashPoints : public ::testing::TestWithParam<Scenario> {
 
   /// The state as it must be after the end, however often the engine died on the way.
   void expect_whole() {
-    auto state = open_state(folder / "state");
+    auto state = open_state(folder / "life");
     ASSERT_TRUE(state) << state.error().describe();
     const journal::Journal journal(state->database);
     ASSERT_EQ(journal.qualifications("repeat").value().size(), 1U);

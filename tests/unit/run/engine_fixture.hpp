@@ -6,12 +6,14 @@
 #include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "qualify/base/files.hpp"
 #include "qualify/run/job_plan.hpp"
 #include "qualify/run/qualification.hpp"
 #include "qualify/run/sentinel.hpp"
 #include "qualify/scheduler/fake.hpp"
+#include "support/engine.hpp"
 #include "support/fake_clock.hpp"
 #include "support/temp_folder.hpp"
 
@@ -42,95 +44,57 @@ class TestSigner final : public ledger::Signer {
 class Engine : public ::testing::Test {
  protected:
   void SetUp() override {
-    ASSERT_TRUE(init_state(folder / "state"));
+    request.bundle = test::make_state(folder.path());
     state.emplace(open_state(folder / "state").value());
     signer.emplace(ledger::load_key(state->paths.signing_key()).value());
+    request.gate = test::repeat_gate();
+    request.grant = test::grant_of(test::night(clock.now() - 1min, clock.now() + 12h));
+    cluster.emplace(test::cluster_of(request.grant.reservation), clock,
+                    [this](const auto& job_request, const auto& job) {
+                      if (hold_results) {
+                        held.emplace_back(job_request, job);
+                      } else {
+                        leave(job_request, job);
+                      }
+                    });
+  }
 
-    std::ofstream(folder / "bundle.yaml")
-        << "schema_version: 1\nname: b\nrecipe: debug\n"
-           "launch: {argv: [/bin/true]}\n"
-           "arms: {det: {}, fast: {}, again: {arguments: ['{checkpoint}']},\n"
-           "       wrong: {arguments: ['{checkpoint}', --wrong]}}\n"
-           "outputs:\n"
-           "  - {kind: metrics, path: metrics.jsonl}\n"
-           "  - {kind: checkpoint, path: checkpoints, required: false}\n";
-    const auto spec = spec::read_bundle_spec(folder / "bundle.yaml");
-    ASSERT_TRUE(spec) << spec.error().describe();
-    const auto bundle = store::seal(*spec, state->bundles);
-    ASSERT_TRUE(bundle) << bundle.error().describe();
-
-    request.bundle = bundle->digest;
-    request.gate.name = "repeat";
-    request.gate.arm = "det";
-    request.gate.required_metrics = {"lm loss"};
-    request.gate.run_limit = 5min;
-    scheduler::Reservation& reservation = request.grant.reservation;
-    reservation.name = "night";
-    reservation.start = clock.now() - 1min;
-    reservation.end = clock.now() + 12h;
-    reservation.flags = {"SPEC_NODES"};
-    reservation.nodes = {"n1"};
-    reservation.node_count = 1;
-    request.grant.gate = "repeat";
-    request.grant.scheduler = "fake";
-
-    scheduler::FakeScript script;
-    script.reservations = {reservation};
-    script.nodes = {usable("n1")};
-    script.jobs = {FakeJob{}};
-    cluster.emplace(std::move(script), clock,
-                    [this](const auto& job_request, const auto& job) { leave(job_request, job); });
+  /// What jobs wrote becomes visible, and so does what they write from now on.
+  void release_results() {
+    hold_results = false;
+    for (const auto& [job_request, job] : std::exchange(held, {})) leave(job_request, job);
   }
 
   /// What the job writes when it ends: for the run that it is of, and those that share it.
   void leave(const scheduler::JobRequest& job_request, const scheduler::Job& job) {
     if (job.state != JobState::completed && job.state != JobState::failed) return;
-    const auto first = read_job_plan(job_request.plan_file).value();
-    std::vector<JobPlan> plans = {first};
-    for (const auto& file : first.further) plans.push_back(read_job_plan(file).value());
-    for (const JobPlan& plan : plans) {
+    for (const JobPlan& plan : test::plans_of(job_request)) {
       const bool fails =
           job.state == JobState::failed && (failing_run.empty() || failing_run == plan.run);
-      leave_result(plan, job, fails);
+      const bool timed = request.gate.kind == policy::GateKind::performance;
+      test::write_result(plan, job, clock.now(), timed ? step_times(plan) : metrics(plan),
+                         fails ? "exit code 3" : "");
       if (fails) break;
     }
   }
 
-  void leave_result(const JobPlan& plan, const scheduler::Job& job, bool fails) {
-    ASSERT_TRUE(make_folders(plan.folder / "output"));
-    if (request.gate.kind == policy::GateKind::performance) {
-      leave_step_times(plan);
-    } else {
-      leave_metrics(plan);
-    }
-    Sentinel sentinel;
-    sentinel.nonce = plan.nonce;
-    sentinel.bundle = plan.bundle;
-    sentinel.nodes = job.nodes;
-    if (fails) sentinel.failure = "exit code 3";
-    if (fails) sentinel.stage = "train";
-    sentinel.started = sentinel.ended = clock.now();
-    const auto hashed = hash_file(plan.folder / "output" / "metrics.jsonl").value();
-    sentinel.files = {{"output/metrics.jsonl", hashed.size, hashed.digest}};
-    ASSERT_TRUE(write_file_atomic(plan.folder / kSentinelFile, to_json(sentinel).dump()));
-  }
-
-  void leave_metrics(const JobPlan& plan) {
-    // float32 bits, so that equality is exact; the time tells the runs apart.
+  /// float32 bits, so that equality is exact; the time tells the runs apart.
+  std::string metrics(const JobPlan& plan) const {
     const std::int64_t first = plan.checkpoint.empty() ? 1 : plan.checkpoint_iteration + 1;
-    std::ofstream out(plan.folder / "output" / "metrics.jsonl");
+    const auto bits = last_bits.find(plan.run);
+    std::ostringstream out;
     for (std::int64_t step = first; step <= steps; ++step) {
-      const auto bits = last_bits.find(plan.run);
       out << R"({"iteration": )" << step << R"(, "lm loss": "0x412930)"
           << (bits == last_bits.end() ? "69" : bits->second) << R"(", "time": )"
           << clock.now().time_since_epoch().count() + std::hash<std::string>()(plan.run) % 1000
           << "}\n";
     }
+    return out.str();
   }
 
   /// Step times whose pairs lie around the 1% line, so that no look decides; every run its own.
-  void leave_step_times(const JobPlan& plan) {
-    std::ofstream out(plan.folder / "output" / "metrics.jsonl");
+  std::string step_times(const JobPlan& plan) const {
+    std::ostringstream out;
     const auto run = static_cast<double>(cluster->submissions());
     const bool deterministic = plan.arm == "det";
     const bool odd = plan.run.find("pair-1") == 0 || plan.run.find("pair-3") == 0;
@@ -139,6 +103,7 @@ class Engine : public ::testing::Test {
       out << R"({"iteration": )" << step << R"(, "iteration-time": )"
           << ratio * (1 + 1e-4 * ((step * 7 + static_cast<int>(run)) % 5) + 1e-6 * run) << "}\n";
     }
+    return out.str();
   }
 
   /// A gate with looks at 4 and 6 pairs: 10 runs of 7 minutes with their margin, then 4 more.
@@ -208,6 +173,8 @@ class Engine : public ::testing::Test {
   std::function<void()> on_poll;                 ///< whenever the engine asks whether to stop
   std::map<std::string, std::string> last_bits;  ///< of a run's loss; "69" where not named
   std::int64_t steps = 1;
+  bool hold_results = false;  ///< as a file system that does not show them yet
+  std::vector<std::pair<scheduler::JobRequest, scheduler::Job>> held;
   std::string failing_run;  ///< of those that share a job that fails; empty = the first
 };
 

@@ -167,6 +167,27 @@ TEST_F(Engine, AWorkloadThatGoesOnIsNotHungHoweverLongItTakes) {
   EXPECT_EQ(outcome->state.runs[0].attempts.back().failure, "");
 }
 
+TEST_F(Engine, AResultThatASlowFileSystemShowsLateIsWaitedFor) {
+  hold_results = true;
+  int ended = 0;  // looks since the job ended
+  on_poll = [&] {
+    if (!held.empty() && ++ended == 5) release_results();
+  };
+  const auto outcome = go();
+  ASSERT_TRUE(outcome) << outcome.error().describe();
+  EXPECT_EQ(outcome->state.runs[0].attempts.back().failure, "");
+}
+
+TEST_F(Engine, AResultThatNeverComesIsMissingAfterABoundedWait) {
+  hold_results = true;
+  const auto begun = clock.now();
+  const auto outcome = go();
+  ASSERT_TRUE(outcome) << outcome.error().describe();
+  EXPECT_THAT(outcome->state.runs[0].attempts.back().failure, HasSubstr("left no result"));
+  EXPECT_LT(clock.now() - begun, 10min);
+  EXPECT_EQ(cluster->submissions(), 2U) << "no reason to run it again";
+}
+
 TEST_F(Engine, GpuSecondsAreCountedForEveryAttempt) {
   FakeJob failing = ends_as(JobState::node_fail);
   failing.duration = 30s;
@@ -175,7 +196,7 @@ TEST_F(Engine, GpuSecondsAreCountedForEveryAttempt) {
   ASSERT_TRUE(outcome) << outcome.error().describe();
   EXPECT_EQ(outcome->state.runs[0].attempts[0].node_seconds, 30);
   EXPECT_EQ(outcome->state.runs[0].attempts[1].node_seconds, 60);
-  const auto costs = cost_by_arm(outcome->state);
+  const auto costs = cost_by_arm({&outcome->state, 1});
   ASSERT_EQ(costs.size(), 1U);
   EXPECT_EQ(costs[0].arm, "det");
   EXPECT_EQ(costs[0].attempts, 3);

@@ -70,7 +70,7 @@ Json to_json(const run::QualificationState& state) {
                     {"evidence", run.evidence ? Json(run.evidence->str()) : Json(nullptr)}});
   }
   Json costs = Json::array();
-  for (const run::Cost& cost : run::cost_by_arm(state)) {
+  for (const run::Cost& cost : run::cost_by_arm({&state, 1})) {
     costs.push_back({{"arm", cost.arm},
                      {"attempts", cost.attempts},
                      {"node_seconds", cost.node_seconds},
@@ -96,17 +96,7 @@ Json to_json(const run::QualificationState& state) {
 
 /// What one gate has cost, over all of its qualifications: a line for each arm.
 void print_cost(Session& session, const std::vector<run::QualificationState>& found) {
-  std::vector<run::Cost> all;
-  for (const auto& state : found) {
-    for (const run::Cost& cost : run::cost_by_arm(state)) {
-      auto sum = std::find_if(all.begin(), all.end(),
-                              [&](const run::Cost& one) { return one.arm == cost.arm; });
-      if (sum == all.end()) sum = all.insert(all.end(), run::Cost{cost.arm, 0, 0, 0});
-      sum->attempts += cost.attempts;
-      sum->node_seconds += cost.node_seconds;
-      sum->gpu_seconds += cost.gpu_seconds;
-    }
-  }
+  std::vector<run::Cost> all = run::cost_by_arm(found);
   std::erase_if(all, [](const run::Cost& cost) { return cost.attempts == 0; });
   if (all.empty()) return;
   session.out << '\n';

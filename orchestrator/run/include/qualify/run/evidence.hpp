@@ -62,6 +62,11 @@ struct EvidenceRequest {
 [[nodiscard]] Result<std::optional<exactness::Environment>> captured_environment(
     const Json& manifest, std::string_view node_lines = {});
 
+/// Names of captured_environment() that an arm sets by itself; of two arms of one bundle, either's
+/// may differ. Empty for an arm that the bundle does not have.
+[[nodiscard]] std::vector<std::string> arm_settings(const store::Bundle& bundle,
+                                                    const std::string& arm);
+
 /// Names of captured_environment() in which two arms are declared to differ, of one bundle or of
 /// two: variables that they set otherwise, and "argv" where their arguments differ. Sorted.
 [[nodiscard]] std::vector<std::string> declared_differences(const store::Bundle& bundle_a,

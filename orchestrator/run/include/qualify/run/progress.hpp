@@ -1,6 +1,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -89,10 +90,12 @@ struct Cost {
   double node_seconds = 0;
   double gpu_seconds = 0;
 };
-/// By arm, in the order in which the plan first names them.
-[[nodiscard]] std::vector<Cost> cost_by_arm(const QualificationState& state);
+/// Over some qualifications, by arm, in the order in which their plans first name them.
+[[nodiscard]] std::vector<Cost> cost_by_arm(std::span<const QualificationState> states);
 
-/// Errors: integrity (events that no engine writes in this order).
+/// Takes one further event into the state. Errors: integrity (no engine writes it in this place).
+[[nodiscard]] Result<void> apply(QualificationState& state, const journal::Event& entry);
+/// All events of a qualification, from its first on. Errors: as apply.
 [[nodiscard]] Result<QualificationState> derive(const std::vector<journal::Event>& events);
 
 /// How long all runs of a plan will take, by the mean of whole earlier runs of the same gate,

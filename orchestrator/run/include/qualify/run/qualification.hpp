@@ -35,6 +35,9 @@ struct Limits {
   /// Accounting is asked for a job that the scheduler has forgotten, for so long: it lags behind,
   /// or is down. Beyond it nobody can say how the job ended.
   Duration accounting = std::chrono::minutes(2);
+  /// What nodes wrote, and a shared file system does not show here yet, is waited for at the end of
+  /// a job.
+  Duration slow_files = std::chrono::seconds(30);
   /// A scheduler that does not answer is waited for, before the run is left to `resume`.
   Duration silence = std::chrono::minutes(30);
 };
@@ -62,6 +65,8 @@ struct Outcome {
   policy::Judgement judgement;
   std::string certificate;     ///< ledger id; empty without one
   std::string no_certificate;  ///< why a pass got none (dirty bundle)
+  std::string log_not_signed;  ///< why the log got no checkpoint with it: until the next one the
+                               ///< certificate has no proof of inclusion
 };
 
 /// Judges the collected runs by the criteria that were recorded before the first one, from the
