@@ -2,7 +2,8 @@
 # slurm_gate.sh QUALIFY TRAINER SOURCE-FOLDER
 #
 # A gate on a real Slurm: without a grant it is refused and nothing is submitted; with one it runs in
-# the reservation and gets its certificate.
+# the reservation and gets its certificate. Then a scale gate at its topology, whose nodes are
+# counted, and a baseline gate against what that proved.
 set -euo pipefail
 # shellcheck source=/dev/null
 source "$(dirname "${BASH_SOURCE[0]}")/../support/project.sh"
@@ -40,6 +41,39 @@ grep -q 'is not granted' err || failed "the refusal does not say why"
 certificate=$("$qualify" cert list | awk 'NR == 2 { print $1 }')
 "$qualify" cert verify "$certificate"
 [[ $(squeue -h -t all | wc -l) == 2 ]] || failed "not exactly two jobs"
+
+# Two nodes of eight GPUs: one task a node, the first of which writes the metric.
+scontrol delete reservationname=night
+two=$(sinfo -h -N -o %N | sort -u | head -n 2 | paste -sd,)
+scontrol create reservation reservationname=evening users=root starttime=now duration=60 "nodes=$two"
+rm -rf "$folder/code"
+write_workload <<'END'
+[ "$SLURM_PROCID" = 0 ] || exit 0
+END
+commit_code
+write_bundle wide
+sed -i 's/recipe: debug/recipe: production/' bundle.yaml
+echo 'topology: {nodes: 2, gpus_per_node: 8}' >>bundle.yaml
+write_gates none
+cat >>qualification.yaml <<'END'
+  scale: {kind: scale, topology: {nodes: 2, gpus_per_node: 8}, arm: det, metrics: [lm loss], run_limit: 5m}
+  base: {kind: baseline, baseline: wide, arm: det, metrics: [lm loss], run_limit: 5m}
+  larger: {kind: scale, topology: {nodes: 4, gpus_per_node: 8}, arm: det, metrics: [lm loss], run_limit: 5m}
+END
+"$qualify" bundle seal --quiet bundle.yaml
+for gate in scale base larger; do "$qualify" reservation grant evening --gate "$gate"; done
+code=0
+"$qualify" run larger --bundle wide --reservation evening 2>err || code=$?
+((code == 3)) || failed "a smaller bundle on a larger gate ended with $code"
+"$qualify" run scale --bundle wide --reservation evening | tee out
+grep -q 'at 2 nodes x 8 GPUs are equal bit for bit' out || failed "the scale is not in the verdict"
+certificate=$("$qualify" cert list --gate scale | awk 'NR == 2 { print $1 }')
+"$qualify" cert show "$certificate" | tr -d ' \n' | grep -qF "\"nodes\":[\"${two/,/\",\"}\"]" ||
+  failed "the certificate does not name both nodes"
+"$qualify" baseline set wide "$certificate"
+"$qualify" run base --bundle wide --reservation evening | tee out
+grep -q "equal baseline 'wide' bit for bit" out || failed "the baseline is not in the verdict"
+"$qualify" verify --recompute
 cd /
 rm -rf "$folder/code"
 echo "slurm_gate: all as it must be"

@@ -29,6 +29,21 @@ Json range_list(const Iterations& iterations) {
 
 }  // namespace
 
+const char* claim_of(Level level) {
+  switch (level) {
+    case Level::e0:
+      return "structural match";
+    case Level::e1:
+      return "metric match";
+    case Level::e2:
+    case Level::e3:
+      return "diagnostic match";
+    case Level::e4:
+      return "exact-value match, for the captured boundaries";
+  }
+  return "";
+}
+
 const char* name_of(Level level) {
   switch (level) {
     case Level::e0:

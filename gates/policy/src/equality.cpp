@@ -104,20 +104,12 @@ void weigh_run(const Gate& gate, const RunEvidence& run, std::int64_t first_step
   if (auto why = not_finite(gate, run)) findings.doubts.push_back(*why);
 }
 
-PairJudgement weigh_pair(const Gate& gate, const RunEvidence& a, const RunEvidence& b,
-                         std::int64_t first_step, Findings& findings) {
-  PairJudgement pair{a.run, b.run, {}, {}};
-  const std::string names = a.run + " and " + b.run;
-  if (a.environment && b.environment) {
-    pair.environment =
-        exactness::compare_environments(*a.environment, *b.environment, declared_between(a, b));
-    if (const auto why = pair.environment->why_inconclusive(); !why.empty()) {
-      findings.doubts.push_back(names + ": " + why);
-    }
-  }
+void weigh_values(const Gate& gate, const RunEvidence& a, const RunEvidence& b,
+                  std::int64_t first_step, PairJudgement& pair, Findings& findings) {
   // Incomplete runs are compared too where they left metrics: a difference in what both recorded
   // is definitive, and only equality needs both to be whole.
-  if (a.metrics.series.empty() || b.metrics.series.empty()) return pair;
+  if (a.metrics.series.empty() || b.metrics.series.empty()) return;
+  const std::string names = a.run + " and " + b.run;
   exactness::Options options;
   options.required_metrics = gate.required_metrics;
   if (first_step > 1) options.from_iteration = first_step;
@@ -127,6 +119,26 @@ PairJudgement weigh_pair(const Gate& gate, const RunEvidence& a, const RunEviden
   } else {
     weigh_match(gate, *pair.comparison, names, findings);
   }
+}
+
+PairJudgement pair_of(const RunEvidence& a, const RunEvidence& b) {
+  PairJudgement pair{a.run, b.run, {}, {}};
+  if (a.environment && b.environment) {
+    pair.environment =
+        exactness::compare_environments(*a.environment, *b.environment, declared_between(a, b));
+  }
+  return pair;
+}
+
+PairJudgement weigh_pair(const Gate& gate, const RunEvidence& a, const RunEvidence& b,
+                         std::int64_t first_step, Findings& findings) {
+  PairJudgement pair = pair_of(a, b);
+  if (pair.environment) {
+    if (const auto why = pair.environment->why_inconclusive(); !why.empty()) {
+      findings.doubts.push_back(a.run + " and " + b.run + ": " + why);
+    }
+  }
+  weigh_values(gate, a, b, first_step, pair, findings);
   return pair;
 }
 
@@ -143,6 +155,26 @@ std::optional<CommonNodes> common_nodes(const RunEvidence& a, const RunEvidence&
                         std::back_inserter(both));
   return CommonNodes{both.size(), std::max(a.nodes.size(), b.nodes.size())};
 }
+
+namespace {
+
+/// How strong the equality is, in words that promise no more than the level does.
+std::string manner_of(exactness::Level level) {
+  const std::string name = exactness::name_of(level);
+  switch (level) {
+    case exactness::Level::e0:
+      return " in structure (" + name + ")";
+    case exactness::Level::e1:
+    case exactness::Level::e4:
+      return " bit for bit (" + name + ")";
+    case exactness::Level::e2:
+    case exactness::Level::e3:
+      break;
+  }
+  return " by digests, a " + std::string(exactness::claim_of(level)) + " (" + name + ")";
+}
+
+}  // namespace
 
 Judgement conclude(const std::string& what, Findings findings, std::vector<PairJudgement> pairs) {
   Judgement judgement;
@@ -163,7 +195,7 @@ Judgement conclude(const std::string& what, Findings findings, std::vector<PairJ
   }
   judgement.verdict = Verdict::pass;
   judgement.level = findings.level;
-  judgement.reasons.push_back(what + " (" + exactness::name_of(*findings.level) + ")");
+  judgement.reasons.push_back(what + manner_of(*findings.level));
   if (*findings.level < exactness::Level::e4) {
     judgement.limits.push_back(std::string("equality at ") + exactness::name_of(*findings.level) +
                                ": the recorded metrics, not every tensor");

@@ -22,7 +22,12 @@ struct Findings {
 void weigh_run(const Gate& gate, const RunEvidence& run, std::int64_t first_step,
                Findings& findings);
 
-/// Two runs that ought to be equal from `first_step` on: their environments and all their metrics.
+/// The names of two runs that are to be compared, and how their environments differ.
+[[nodiscard]] PairJudgement pair_of(const RunEvidence& a, const RunEvidence& b);
+/// All metrics of two runs that ought to be equal from `first_step` on.
+void weigh_values(const Gate& gate, const RunEvidence& a, const RunEvidence& b,
+                  std::int64_t first_step, PairJudgement& pair, Findings& findings);
+/// Both: runs whose environments differ undeclared are no two runs of one experiment, a doubt.
 [[nodiscard]] PairJudgement weigh_pair(const Gate& gate, const RunEvidence& a, const RunEvidence& b,
                                        std::int64_t first_step, Findings& findings);
 
@@ -36,11 +41,23 @@ struct CommonNodes {
 };
 [[nodiscard]] std::optional<CommonNodes> common_nodes(const RunEvidence& a, const RunEvidence& b);
 
-/// Fail on a difference, inconclusive on a doubt, else a pass that says `what` is equal.
+/// Fail on a difference, inconclusive on a doubt, else a pass that says `what`, "… are equal", and
+/// in which manner.
 [[nodiscard]] Judgement conclude(const std::string& what, Findings findings,
                                  std::vector<PairJudgement> pairs);
 
+/// Runs of one arm that must be equal among themselves, and where the gate asks them to be; all
+/// are compared with the first.
+[[nodiscard]] std::vector<PairJudgement> weigh_repeats(const Gate& gate,
+                                                       const std::vector<RunEvidence>& runs,
+                                                       Findings& findings);
+/// What the places of such runs take away from a pass, as limits.
+void limit_by_places(const std::vector<RunEvidence>& runs, Judgement& judgement);
+
 [[nodiscard]] Judgement judge_repeatability(const Gate& gate, const std::vector<RunEvidence>& runs);
+[[nodiscard]] Judgement judge_baseline(const Gate& gate, const std::vector<RunEvidence>& runs,
+                                       const RunEvidence* baseline);
 [[nodiscard]] Judgement judge_restart(const Gate& gate, const std::vector<RunEvidence>& runs);
+[[nodiscard]] Judgement judge_scale(const Gate& gate, const std::vector<RunEvidence>& runs);
 
 }  // namespace qualify::policy

@@ -6,79 +6,51 @@ namespace qualify::policy {
 
 namespace {
 
-Json recurring_json(const statistics::Recurring& event) {
-  if (event.every == 0) return nullptr;
-  return {{"every", event.every}, {"after", event.after}};
+std::int64_t whole_seconds(Duration duration) {
+  return std::chrono::duration_cast<std::chrono::seconds>(duration).count();
 }
 
-Json exclusions_json(const statistics::ExclusionCalendar& calendar) {
-  Json profiler = Json::array();
-  for (const auto& range : calendar.profiler) {
-    profiler.push_back({{"first", range.first}, {"last", range.last}});
+void write_kind(const Gate& gate, Json& json) {
+  switch (gate.kind) {
+    case GateKind::repeatability:
+      return write_repeatability(gate, json);
+    case GateKind::baseline:
+      return write_baseline(gate, json);
+    case GateKind::restart:
+      return write_restart(gate, json);
+    case GateKind::scale:
+      return write_scale(gate, json);
+    case GateKind::coverage:
+      return write_coverage(gate, json);
+    case GateKind::performance:
+      return write_performance(gate, json);
+    case GateKind::enablement:
+      return write_enablement(gate, json);
   }
-  return {{"init_steps", calendar.init_steps},
-          {"first_iterations", calendar.first_iterations},
-          {"warmup_steps", calendar.warmup_steps},
-          {"evaluation", recurring_json(calendar.evaluation)},
-          {"checkpoint", recurring_json(calendar.checkpoint)},
-          {"profiler", std::move(profiler)},
-          {"restarts", calendar.restarts}};
 }
 
-Json looks_json(const Gate& gate) {
-  Json looks = Json::array();
-  for (const statistics::Look& look : registered_looks(gate)) {
-    looks.push_back({{"pairs", look.pairs}, {"alpha", look.alpha}});
-  }
-  return looks;
+/// As a person would write it: "40m" where the record says "…_seconds": 2400.
+void as_written(Json& entry, const std::string& key) {
+  if (!entry.contains(key + "_seconds")) return;
+  entry[key] = entry[key + "_seconds"].dump() + "s";
+  entry.erase(key + "_seconds");
 }
 
 }  // namespace
 
 Json to_json(const Gate& gate) {
-  Json json = {
-      {"schema_version", 1},
-      {"name", gate.name},
-      {"kind", name_of(gate.kind)},
-      {"run_limit_seconds",
-       std::chrono::duration_cast<std::chrono::seconds>(gate.run_limit).count()},
-  };
+  Json json = {{"schema_version", 1}, {"name", gate.name}, {"kind", name_of(gate.kind)}};
+  if (!is_composite(gate.kind)) json["run_limit_seconds"] = whole_seconds(gate.run_limit);
   // What was not there from the beginning is left out where it is not used: older digests hold.
   if (gate.heartbeat != Duration::zero()) {
-    json["heartbeat_seconds"] =
-        std::chrono::duration_cast<std::chrono::seconds>(gate.heartbeat).count();
+    json["heartbeat_seconds"] = whole_seconds(gate.heartbeat);
   }
-  switch (gate.kind) {
-    case GateKind::repeatability:
-      json["arm"] = gate.arm;
-      json["runs"] = gate.runs;
-      json["level"] = exactness::name_of(gate.level);
-      json["allocation"] = kAllocationNames[static_cast<std::size_t>(gate.allocation)];
-      if (gate.nodes != NodeChoice::any) {
-        json["nodes"] = kNodeChoiceNames[static_cast<std::size_t>(gate.nodes)];
-      }
-      json["metrics"] = gate.required_metrics;
-      json["steps"] = gate.steps;
-      break;
-    case GateKind::restart:
-      json["arms"] = {
-          {"uninterrupted", gate.arm}, {"resumed", gate.resumed_arm}, {"broken", gate.broken_arm}};
-      json["from_iteration"] = gate.from_iteration;
-      json["level"] = exactness::name_of(gate.level);
-      json["metrics"] = gate.required_metrics;
-      json["steps"] = gate.steps;
-      break;
-    case GateKind::performance:
-      json["arms"] = {{"deterministic", gate.deterministic_arm},
-                      {"nondeterministic", gate.nondeterministic_arm}};
-      json["pairs"] = gate.pairs;
-      json["metric"] = gate.metric;
-      json["decision"] = gate.decision;
-      json["placebo_pairs"] = gate.placebo_pairs;
-      json["looks"] = looks_json(gate);
-      json["exclude"] = exclusions_json(gate.exclude);
-      break;
+  if (gate.recipe != spec::RecipeClass::debug ||
+      default_recipe(gate.kind) != spec::RecipeClass::debug) {
+    json["recipe"] = spec::name_of(gate.recipe);
   }
+  if (gate.max_age != Duration::zero()) json["max_age_seconds"] = whole_seconds(gate.max_age);
+  write_kind(gate, json);
   return json;
 }
 
@@ -90,20 +62,14 @@ Result<Gate> gate_from_json(const Json& json) {
   const auto damaged = [](const std::string& what) {
     return fail(Errc::integrity, "a recorded gate is not well-formed: " + what);
   };
-  if (!json.is_object() || !json.contains("name") || !json["name"].is_string() ||
-      !json.contains("run_limit_seconds")) {
-    return damaged("no name or limit");
+  if (!json.is_object() || !json.contains("name") || !json["name"].is_string()) {
+    return damaged("no name");
   }
   // Written as a person would write it, and read by the same reader. YAML takes JSON as it is.
   Json entry = json;
   entry.erase("name");
   entry.erase("schema_version");
-  entry["run_limit"] = json["run_limit_seconds"].dump() + "s";
-  entry.erase("run_limit_seconds");
-  if (json.contains("heartbeat_seconds")) {
-    entry["heartbeat"] = json["heartbeat_seconds"].dump() + "s";
-    entry.erase("heartbeat_seconds");
-  }
+  for (const char* key : {"run_limit", "heartbeat", "max_age"}) as_written(entry, key);
   if (entry.contains("exclude") && entry["exclude"].is_object()) {
     for (const char* key : {"evaluation", "checkpoint"}) {
       if (entry["exclude"].contains(key) && entry["exclude"][key].is_null()) {

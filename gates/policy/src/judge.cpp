@@ -39,16 +39,27 @@ Exit exit_for(Verdict verdict) {
   return Exit::undecided;
 }
 
-Judgement judge(const Gate& gate, const std::vector<RunEvidence>& runs) {
+Judgement judge(const Gate& gate, const std::vector<RunEvidence>& runs,
+                const RunEvidence* baseline) {
   switch (gate.kind) {
     case GateKind::repeatability:
       return judge_repeatability(gate, runs);
-    case GateKind::performance:
-      return judge_performance(gate, runs);
+    case GateKind::baseline:
+      return judge_baseline(gate, runs, baseline);
     case GateKind::restart:
       return judge_restart(gate, runs);
+    case GateKind::scale:
+      return judge_scale(gate, runs);
+    case GateKind::performance:
+      return judge_performance(gate, runs);
+    case GateKind::coverage:
+    case GateKind::enablement:
+      break;
   }
-  return {};
+  Judgement none;
+  none.reasons.push_back(std::string("a gate of kind ") + name_of(gate.kind) +
+                         " has no runs: it rests on other gates");
+  return none;
 }
 
 bool wants_more(const Judgement& judgement) {

@@ -29,8 +29,8 @@ void weigh_places(const Gate& gate, const std::vector<RunEvidence>& runs, Findin
 
 }  // namespace
 
-Judgement judge_repeatability(const Gate& gate, const std::vector<RunEvidence>& runs) {
-  Findings findings;
+std::vector<PairJudgement> weigh_repeats(const Gate& gate, const std::vector<RunEvidence>& runs,
+                                         Findings& findings) {
   for (const RunEvidence& run : runs) weigh_run(gate, run, 1, findings);
   if (runs.size() < gate.runs) {
     findings.doubts.push_back(std::to_string(runs.size()) + " of " + std::to_string(gate.runs) +
@@ -41,10 +41,11 @@ Judgement judge_repeatability(const Gate& gate, const std::vector<RunEvidence>& 
   for (std::size_t i = 1; i < runs.size(); ++i) {
     pairs.push_back(weigh_pair(gate, runs[0], runs[i], 1, findings));
   }
-  Judgement judgement = conclude(
-      std::to_string(runs.size()) + " runs of arm '" + gate.arm + "' are equal bit for bit",
-      std::move(findings), std::move(pairs));
-  if (judgement.verdict != Verdict::pass) return judgement;
+  return pairs;
+}
+
+void limit_by_places(const std::vector<RunEvidence>& runs, Judgement& judgement) {
+  if (judgement.verdict != Verdict::pass) return;
   std::set<std::string> allocations;
   std::set<std::string> places;
   for (const RunEvidence& run : runs) {
@@ -58,6 +59,15 @@ Judgement judge_repeatability(const Gate& gate, const std::vector<RunEvidence>& 
   for (const std::string& place : places) {
     judgement.limits.push_back("on " + place + ": says nothing of others");
   }
+}
+
+Judgement judge_repeatability(const Gate& gate, const std::vector<RunEvidence>& runs) {
+  Findings findings;
+  std::vector<PairJudgement> pairs = weigh_repeats(gate, runs, findings);
+  Judgement judgement =
+      conclude(std::to_string(runs.size()) + " runs of arm '" + gate.arm + "' are equal",
+               std::move(findings), std::move(pairs));
+  limit_by_places(runs, judgement);
   return judgement;
 }
 

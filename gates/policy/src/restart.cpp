@@ -62,7 +62,7 @@ Judgement judge_restart(const Gate& gate, const std::vector<RunEvidence>& runs) 
     }
   }
   return conclude("the resumed run equals the uninterrupted one from iteration " +
-                      std::to_string(first) + " on, bit for bit, and the broken one does not",
+                      std::to_string(first) + " on, and the broken one does not,",
                   std::move(findings), std::move(pairs));
 }
 

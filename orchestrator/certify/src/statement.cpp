@@ -35,6 +35,12 @@ Result<void> must_be_certifiable(const GateResult& result) {
         "it holds",
         where, "commit the changes, seal again, and run the gate on that bundle");
   }
+  if (!policy::suffices(result.recipe, result.gate.recipe)) {
+    return fail(Errc::refused,
+                std::string("no certificate for a ") + name_of(result.recipe) +
+                    " recipe: the gate asks for " + name_of(result.gate.recipe),
+                where, "run the gate on a bundle of that class");
+  }
   if (result.runs.empty()) return fail(Errc::invalid_input, "a pass without runs", where);
   for (const RunCitation& run : result.runs) {
     if (run.evidence == Digest()) {
@@ -44,8 +50,18 @@ Result<void> must_be_certifiable(const GateResult& result) {
   if (result.gate.kind != policy::GateKind::performance && !judgement.level) {
     return fail(Errc::invalid_input, "a pass of equal runs without a strength level", where);
   }
+  if (judgement.level && *judgement.level < result.gate.level) {
+    return fail(Errc::invalid_input,
+                std::string("a pass at ") + name_of(*judgement.level) + ", the gate asks for " +
+                    name_of(result.gate.level),
+                where);
+  }
+  if (result.gate.kind == policy::GateKind::baseline && !result.baseline) {
+    return fail(Errc::invalid_input, "a pass against no baseline", where);
+  }
   for (const policy::PairJudgement& pair : judgement.pairs) {
     for (const std::string& run : {pair.run_a, pair.run_b}) {
+      if (result.baseline && run == policy::kBaselineRun) continue;
       if (cited(result, run) == nullptr) {
         return fail(Errc::invalid_input, "the judgement rests on run " + run + ", not cited",
                     where);
@@ -106,10 +122,11 @@ struct Tests {
 Tests tests_of(const GateResult& result) {
   Tests tests;
   for (const policy::PairJudgement& pair : result.judgement.pairs) {
-    const RunCitation& a = *cited(result, pair.run_a);
-    const RunCitation& b = *cited(result, pair.run_b);
-    // Performance pairs share an allocation on purpose; for repeatability it is weaker evidence.
-    const bool weaker = result.gate.kind == policy::GateKind::repeatability && a.job_id == b.job_id;
+    const RunCitation* a = cited(result, pair.run_a);
+    const RunCitation* b = cited(result, pair.run_b);
+    // Performance pairs share an allocation on purpose; for equality it is weaker evidence.
+    const bool weaker = result.gate.kind != policy::GateKind::performance && a != nullptr &&
+                        b != nullptr && a->job_id == b->job_id;
     (weaker ? tests.warned : tests.passed)
         .push_back(result.gate.name + ": " + pair.run_a + " and " + pair.run_b);
   }
@@ -130,6 +147,10 @@ Result<Json> gate_statement(const GateResult& result) {
   for (const RunCitation& run : result.runs) {
     configuration.push_back(resource("evidence/" + run.run, run.evidence));
   }
+  if (result.baseline) {
+    configuration.push_back(
+        resource("baseline/" + result.baseline->name, result.baseline->evidence));
+  }
 
   Json own = {
       {"schema_version", kSchemaVersion},
@@ -140,12 +161,14 @@ Result<Json> gate_statement(const GateResult& result) {
       {"verdict", name_of(judgement.verdict)},
       {"reasons", judgement.reasons},
       {"level", judgement.level ? Json(name_of(*judgement.level)) : Json(nullptr)},
+      {"claim", judgement.level ? Json(claim_of(*judgement.level)) : Json(nullptr)},
       {"limits", judgement.limits},
       {"scope", {{"recipe", name_of(result.recipe)}, {"topology", to_json(result.topology)}}},
       {"scheduler", result.scheduler},
       {"evidence", runs_json(result.runs)},
       {"overhead", overhead_json(judgement)},
       {"pairs", pairs_json(judgement.pairs)}};
+  if (result.baseline) own["baseline"] = to_json(*result.baseline);
 
   const bool warned = !tests.warned.empty();
   return Json{{"_type", kStatementType},

@@ -17,6 +17,7 @@ void add_init(CLI::App& app, Session& session);
 void add_doctor(CLI::App& app, Session& session);
 void add_bundle(CLI::App& app, Session& session);
 void add_reservation(CLI::App& app, Session& session);
+void add_gate(CLI::App& app, Session& session);
 void add_plan(CLI::App& app, Session& session);
 void add_run(CLI::App& app, Session& session);
 void add_resume(CLI::App& app, Session& session);
@@ -38,10 +39,10 @@ void add_job(CLI::App& app, Session& session);
 
 /// Every command, in the order of `qualify --help`.
 inline const std::vector<AddCommand> kCommands = {
-    add_init,    add_doctor,  add_bundle,   add_reservation, add_plan,     add_run,
-    add_resume,  add_cancel,  add_arm,      add_disarm,      add_daemon,   add_status,
-    add_history, add_compare, add_localize, add_trace,       add_baseline, add_perf,
-    add_cert,    add_log,     add_verify,   add_job,
+    add_init,   add_doctor,  add_bundle,  add_reservation, add_gate,   add_plan,
+    add_run,    add_resume,  add_cancel,  add_arm,         add_disarm, add_daemon,
+    add_status, add_history, add_compare, add_localize,    add_trace,  add_baseline,
+    add_perf,   add_cert,    add_log,     add_verify,      add_job,
 };
 
 }  // namespace qualify::cli

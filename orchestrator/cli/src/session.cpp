@@ -117,23 +117,27 @@ Result<std::vector<std::string>> read_kept_checkpoints(const Session& session,
   return notes;
 }
 
+Result<policy::Qualification> read_gates(const Session& session, const std::string& file) {
+  const fs::path path = session.folder / (file.empty() ? "qualification.yaml" : file);
+  auto qualification = policy::read_qualification(path);
+  if (!qualification && qualification.error().code == Errc::not_found) {
+    return fail(Errc::not_found, "no file of gates", path.string(),
+                "write one (docs/formats/qualification.md), or name it with --file");
+  }
+  return qualification;
+}
+
 Result<policy::Gate> find_gate(const Session& session, const std::string& file,
                                const std::string& name) {
-  const fs::path path = session.folder / (file.empty() ? "qualification.yaml" : file);
-  const auto qualification = policy::read_qualification(path);
-  if (!qualification) {
-    if (qualification.error().code == Errc::not_found) {
-      return fail(Errc::not_found, "no file of gates", path.string(),
-                  "write one (docs/formats/qualification.md), or name it with --file");
-    }
-    return tl::unexpected(qualification.error());
-  }
+  const auto qualification = read_gates(session, file);
+  if (!qualification) return tl::unexpected(qualification.error());
   if (const policy::Gate* gate = qualification->gate(name)) return *gate;
   std::string known;
   for (const policy::Gate& gate : qualification->gates) {
     known += (known.empty() ? "" : ", ") + gate.name;
   }
-  return fail(Errc::not_found, "no gate '" + name + "'", path.string(), "gates there: " + known);
+  return fail(Errc::not_found, "no gate '" + name + "'", qualification->file.string(),
+              "gates there: " + known);
 }
 
 Result<std::unique_ptr<scheduler::Scheduler>> open_scheduler(const Session& session,

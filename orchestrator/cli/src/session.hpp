@@ -57,6 +57,11 @@ struct Session {
 [[nodiscard]] Result<std::vector<std::string>> read_kept_checkpoints(
     const Session& session, const std::vector<std::string>& files);
 
+/// The file of gates that is named, empty: qualification.yaml of this folder.
+/// Errors: not_found, invalid_input.
+[[nodiscard]] Result<policy::Qualification> read_gates(const Session& session,
+                                                       const std::string& file);
+
 /// The gate of a file, or an error that lists those there are. Errors: not_found, invalid_input.
 [[nodiscard]] Result<policy::Gate> find_gate(const Session& session, const std::string& file,
                                              const std::string& name);

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
-#include "baselines.hpp"
 #include "qualify/evidence/metrics.hpp"
 #include "qualify/journal/journal.hpp"
 #include "qualify/ledger/ledger.hpp"
+#include "qualify/run/baselines.hpp"
 #include "qualify/run/evidence.hpp"
 #include "qualify/run/progress.hpp"
 #include "qualify/store/bundle.hpp"
@@ -106,7 +106,7 @@ Result<Subject> read_subject(const Session& session, const std::string& name,
   if (is_hex(name)) {
     const auto record = ledger::Ledger(state->database).find(name);
     if (record) {
-      const auto says = read_certificate(*record);
+      const auto says = run::read_certificate(*record);
       if (!says) return tl::unexpected(says.error());
       return from_evidence(
           session, *state, says->runs.front().evidence,
@@ -125,7 +125,7 @@ Result<Subject> read_subject(const Session& session, const std::string& name,
 Result<Subject> read_baseline_subject(const Session& session, const std::string& baseline) {
   auto state = open_state_read_only(session);
   if (!state) return tl::unexpected(state.error());
-  const auto found = find_baseline(*state, baseline);
+  const auto found = run::find_baseline(*state, baseline);
   if (!found) return tl::unexpected(found.error());
   return from_evidence(session, *state, found->evidence,
                        "run " + found->run + " of baseline " + found->name);

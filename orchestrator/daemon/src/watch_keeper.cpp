@@ -5,6 +5,7 @@
 
 #include "qualify/plan/plan.hpp"
 #include "qualify/recurrence/recurrence.hpp"
+#include "qualify/run/baselines.hpp"
 #include "qualify/run/progress.hpp"
 
 namespace qualify::daemon {
@@ -194,7 +195,7 @@ Result<WatchKeeper::Considered> WatchKeeper::consider(const Armed& armed) {
   }
   const auto bundle = store::load(state_.bundles, armed.bundle);
   if (!bundle) return end(armed, bundle.error().describe());
-  const auto plan = plan::expand(armed.gate, *bundle, **grant);
+  const auto plan = run::plan_gate(state_, armed.gate, *bundle, **grant);
   if (!plan) return end(armed, plan.error().describe());
 
   // Re-attach first, whatever the reservation is now.

@@ -130,6 +130,98 @@ Result<void> add_restart(const policy::Gate& gate, const store::Bundle& bundle, 
   return {};
 }
 
+std::string words(const spec::Topology& topology) {
+  std::string text = policy::Scale{topology.nodes, topology.gpus_per_node}.str();
+  for (const auto& [name, size] : {std::pair{" TP ", topology.tensor_parallel},
+                                   {" PP ", topology.pipeline_parallel},
+                                   {" EP ", topology.expert_parallel},
+                                   {" CP ", topology.context_parallel},
+                                   {" DP ", topology.data_parallel}}) {
+    if (size != 1) text += name + std::to_string(size);
+  }
+  return text;
+}
+
+/// The runs may be compared with the baseline's at all: the same number of nodes in the same
+/// layout, from the same seed. Whatever else differs is what the gate is to find out.
+Result<void> bind_baseline(const policy::Gate& gate, const store::Bundle& bundle,
+                           const std::optional<Established>& established, Plan& plan) {
+  const std::string where = "gate '" + gate.name + "'";
+  if (!established) {
+    return fail(Errc::invalid_input, "baseline '" + gate.baseline + "' is not there", where,
+                "set it with: qualify baseline set " + gate.baseline + " CERTIFICATE");
+  }
+  const std::string baseline = "baseline '" + gate.baseline + "'";
+  if (to_json(established->topology) != to_json(bundle.topology)) {
+    return fail(Errc::invalid_input,
+                baseline + " was made with another topology than bundle " + bundle.digest.brief() +
+                    " has: " + words(established->topology) + ", not " + words(bundle.topology),
+                where, "results of two topologies are not comparable bit for bit");
+  }
+  if (established->seed != seed_of(bundle)) {
+    return fail(Errc::invalid_input,
+                baseline + " was made with seed " + std::to_string(established->seed) +
+                    ", bundle " + bundle.digest.brief() + " has " + std::to_string(seed_of(bundle)),
+                where, "seal the bundle with the baseline's seed first in 'seeds'");
+  }
+  plan.baseline = established->baseline;
+  return {};
+}
+
+/// What the gate asks of the bundle, before anything of it runs.
+Result<void> must_fit(const policy::Gate& gate, const store::Bundle& bundle) {
+  const std::string where = "gate '" + gate.name + "'";
+  if (policy::is_composite(gate.kind)) {
+    return fail(Errc::invalid_input,
+                std::string("a gate of kind ") + policy::name_of(gate.kind) +
+                    " has no runs: it rests on other gates",
+                where, "judge it by what they came to: qualify run " + gate.name);
+  }
+  if (!policy::suffices(bundle.recipe, gate.recipe)) {
+    return fail(Errc::refused,
+                std::string("a ") + name_of(bundle.recipe) +
+                    " recipe never closes a gate that asks for " + name_of(gate.recipe) +
+                    ": bundle " + bundle.digest.brief() + " " + bundle.name,
+                where, std::string("run it on a bundle whose recipe is ") + name_of(gate.recipe));
+  }
+  if (gate.kind == policy::GateKind::scale &&
+      (bundle.topology.nodes != gate.scale.nodes ||
+       bundle.topology.gpus_per_node != gate.scale.gpus_per_node)) {
+    const policy::Scale its{bundle.topology.nodes, bundle.topology.gpus_per_node};
+    return fail(Errc::refused,
+                "it speaks of exactly " + gate.scale.str() + ", and bundle " +
+                    bundle.digest.brief() + " has " + its.str(),
+                where,
+                "a smaller pass is evidence, never proof: seal a bundle of that topology, or name "
+                "another gate");
+  }
+  return {};
+}
+
+Result<void> add_runs(const policy::Gate& gate, const store::Bundle& bundle, std::int64_t seed,
+                      const std::optional<Established>& established, Plan& plan) {
+  switch (gate.kind) {
+    case policy::GateKind::repeatability:
+    case policy::GateKind::scale:
+      return add_repeats(gate, bundle, seed, plan);
+    case policy::GateKind::baseline:
+      if (auto bound = bind_baseline(gate, bundle, established, plan); !bound) return bound;
+      return add_repeats(gate, bundle, seed, plan);
+    case policy::GateKind::restart:
+      return add_restart(gate, bundle, seed, plan);
+    case policy::GateKind::performance:
+      for (const auto& arm : {gate.deterministic_arm, gate.nondeterministic_arm}) {
+        if (auto known = needs_arm(bundle, arm, gate); !known) return known;
+      }
+      add_pairs(gate, seed, plan);
+      return {};
+    case policy::GateKind::coverage:
+    case policy::GateKind::enablement:
+      break;
+  }
+  return fail(Errc::invalid_input, "gate '" + gate.name + "' has no runs");
+}
+
 }  // namespace
 
 Duration Plan::duration(std::size_t first, std::size_t last) const {
@@ -149,8 +241,13 @@ const Run* Plan::run(const std::string& id) const {
   return nullptr;
 }
 
+std::int64_t seed_of(const store::Bundle& bundle) {
+  return bundle.seeds.empty() ? 0 : bundle.seeds.front();
+}
+
 Result<Plan> expand(const policy::Gate& gate, const store::Bundle& bundle,
-                    const scheduler::Grant& grant) {
+                    const scheduler::Grant& grant, const std::optional<Established>& established) {
+  if (auto fit = must_fit(gate, bundle); !fit) return tl::unexpected(fit.error());
   Plan plan;
   plan.gate = gate.name;
   plan.kind = gate.kind;
@@ -162,28 +259,9 @@ Result<Plan> expand(const policy::Gate& gate, const store::Bundle& bundle,
   plan.topology = bundle.topology;
   plan.tasks_per_node = bundle.launch.tasks_per_node;
   plan.run_limit = gate.run_limit;
-  const std::int64_t seed = bundle.seeds.empty() ? 0 : bundle.seeds.front();
-
-  switch (gate.kind) {
-    case policy::GateKind::repeatability:
-      if (auto added = add_repeats(gate, bundle, seed, plan); !added) {
-        return tl::unexpected(added.error());
-      }
-      break;
-    case policy::GateKind::restart:
-      if (auto added = add_restart(gate, bundle, seed, plan); !added) {
-        return tl::unexpected(added.error());
-      }
-      break;
-    case policy::GateKind::performance: {
-      for (const auto& arm : {gate.deterministic_arm, gate.nondeterministic_arm}) {
-        if (auto known = needs_arm(bundle, arm, gate); !known) {
-          return tl::unexpected(known.error());
-        }
-      }
-      add_pairs(gate, seed, plan);
-      break;
-    }
+  const std::int64_t seed = seed_of(bundle);
+  if (auto added = add_runs(gate, bundle, seed, established, plan); !added) {
+    return tl::unexpected(added.error());
   }
   return plan;
 }
@@ -209,85 +287,6 @@ std::size_t allocation_end(const Plan& plan, std::size_t index) {
   const std::uint32_t shared = plan.runs.at(index).allocation;
   while (shared != 0 && end < plan.runs.size() && plan.runs[end].allocation == shared) ++end;
   return end;
-}
-
-Json to_json(const Plan& plan) {
-  // What a plan does not use is left out, so that plans recorded before it was known stay the same.
-  Json runs = Json::array();
-  for (const Run& run : plan.runs) {
-    Json entry = {{"id", run.id},
-                  {"arm", run.arm},
-                  {"pair", run.pair == 0 ? Json(nullptr) : Json(run.pair)},
-                  {"seed", std::to_string(run.seed)}};
-    if (run.allocation != 0) entry["allocation"] = run.allocation;
-    if (!run.same_nodes_as.empty()) entry["same_nodes_as"] = run.same_nodes_as;
-    if (!run.other_nodes_than.empty()) entry["other_nodes_than"] = run.other_nodes_than;
-    if (!run.resumes.empty()) entry["resumes"] = run.resumes;
-    runs.push_back(std::move(entry));
-  }
-  Json json = {{"schema_version", 1},
-               {"gate", plan.gate},
-               {"kind", policy::name_of(plan.kind)},
-               {"bundle", plan.bundle.str()},
-               {"policy", plan.policy.str()},
-               {"scheduler", plan.scheduler},
-               {"reservation", plan.reservation},
-               {"reservation_fingerprint", plan.reservation_fingerprint.str()},
-               {"topology", to_json(plan.topology)},
-               {"tasks_per_node", plan.tasks_per_node},
-               {"run_limit_seconds",
-                std::chrono::duration_cast<std::chrono::seconds>(plan.run_limit).count()},
-               {"runs", std::move(runs)}};
-  if (!plan.checkpoint.empty()) {
-    json["checkpoint"] = plan.checkpoint;
-    json["from_iteration"] = plan.from_iteration;
-  }
-  return json;
-}
-
-Result<Plan> plan_from_json(const Json& json) {
-  const auto damaged = [](const std::string& what) {
-    return fail(Errc::integrity, "a recorded plan is not well-formed: " + what);
-  };
-  try {
-    Plan plan;
-    plan.gate = json.at("gate").get<std::string>();
-    const auto kind = json.at("kind").get<std::string>();
-    bool known = false;
-    for (const auto candidate : policy::kGateKinds) {
-      if (kind == policy::name_of(candidate)) {
-        plan.kind = candidate;
-        known = true;
-      }
-    }
-    if (!known) return damaged("kind '" + kind + "'");
-    plan.bundle = Digest::parse(json.at("bundle").get<std::string>()).value();
-    plan.policy = Digest::parse(json.at("policy").get<std::string>()).value();
-    plan.scheduler = json.at("scheduler").get<std::string>();
-    plan.reservation = json.at("reservation").get<std::string>();
-    plan.reservation_fingerprint =
-        Digest::parse(json.at("reservation_fingerprint").get<std::string>()).value();
-    plan.topology = spec::topology_from_json(json.at("topology")).value();
-    plan.tasks_per_node = json.at("tasks_per_node").get<std::uint32_t>();
-    plan.run_limit = std::chrono::seconds(json.at("run_limit_seconds").get<std::int64_t>());
-    for (const Json& entry : json.at("runs")) {
-      Run run;
-      run.id = entry.at("id").get<std::string>();
-      run.arm = entry.at("arm").get<std::string>();
-      if (!entry.at("pair").is_null()) run.pair = entry.at("pair").get<std::uint32_t>();
-      run.seed = std::stoll(entry.at("seed").get<std::string>());
-      run.allocation = entry.value("allocation", 0U);
-      run.same_nodes_as = entry.value("same_nodes_as", "");
-      run.other_nodes_than = entry.value("other_nodes_than", "");
-      run.resumes = entry.value("resumes", "");
-      plan.runs.push_back(std::move(run));
-    }
-    plan.checkpoint = json.value("checkpoint", "");
-    plan.from_iteration = json.value("from_iteration", std::int64_t{0});
-    return plan;
-  } catch (const std::exception& error) {
-    return damaged(error.what());
-  }
 }
 
 Digest plan_digest(const Plan& plan) {

@@ -251,6 +251,9 @@ Result<policy::RunEvidence> load_evidence(const store::BlobStore& store, const D
     if (const Json job = json->value("job", Json()); job.is_object()) {
       run.nodes = job.value("nodes", std::vector<std::string>());
     }
+    if (const Json sentinel = json->value("sentinel", Json()); sentinel.is_object()) {
+      run.seen_nodes = sentinel.value("nodes", std::vector<std::string>());
+    }
     run.arm_settings = json->value("arm_settings", std::vector<std::string>());
     auto captured = read_environment(store, *json);
     if (!captured) return tl::unexpected(captured.error());

@@ -5,6 +5,7 @@
 #include "execute.hpp"
 #include "qualify/base/files.hpp"
 #include "qualify/certify/statement.hpp"
+#include "qualify/run/baselines.hpp"
 #include "qualify/run/evidence.hpp"
 #include "qualify/spec/environment_policy.hpp"
 
@@ -30,6 +31,7 @@ Result<QualificationState> begin(Recorder& recorder, const plan::Plan& plan,
 
 /// One line for tables.
 std::string summary_of(const policy::Judgement& judgement) {
+  if (policy::changes_baseline(judgement.reasons)) return judgement.reasons.front();
   for (const policy::PairJudgement& pair : judgement.pairs) {
     if (judgement.verdict == policy::Verdict::fail && pair.comparison) {
       if (const auto* first = pair.comparison->first_divergence()) {
@@ -56,9 +58,9 @@ Result<void> record_verdict(State& state, Recorder& recorder, const std::string&
 certify::GateResult gate_result(const Request& request, const store::Bundle& bundle,
                                 const QualificationState& done, const policy::Judgement& judgement,
                                 const std::string& scheduler) {
-  certify::GateResult result{request.gate,     judgement, bundle.digest, bundle.name, bundle.dirty,
-                             done.plan_digest, {},        scheduler,     done.name,   bundle.recipe,
-                             bundle.topology};
+  certify::GateResult result{
+      request.gate, judgement, bundle.digest, bundle.name,   bundle.dirty,    done.plan_digest,
+      {},           scheduler, done.name,     bundle.recipe, bundle.topology, done.plan.baseline};
   for (const RunState& run : done.runs) {
     if (!run.evidence || run.attempts.empty()) continue;
     const Attempt& last = run.attempts.back();
@@ -116,7 +118,10 @@ Result<policy::Judgement> judge_recorded(const State& state, const Qualification
     if (!evidence) return tl::unexpected(evidence.error());
     runs.push_back(std::move(*evidence));
   }
-  return policy::judge(done.gate, runs);
+  if (!done.plan.baseline) return policy::judge(done.gate, runs);
+  const auto baseline = load_evidence(state.evidence, done.plan.baseline->evidence, scratch);
+  if (!baseline) return tl::unexpected(baseline.error());
+  return policy::judge(done.gate, runs, &*baseline);
 }
 
 Result<Outcome> qualify_gate(State& state, const Request& request, const Ports& ports) {
@@ -133,7 +138,7 @@ Result<Outcome> qualify_gate(State& state, const Request& request, const Ports& 
   auto disagree =
       spec::inherited_faults(bundle->required_environment, ports.environment, "this environment");
   if (!disagree.empty()) return Unexpected(std::move(disagree.front()));
-  const auto plan = plan::expand(request.gate, *bundle, request.grant);
+  const auto plan = plan_gate(state, request.gate, *bundle, request.grant);
   if (!plan) return tl::unexpected(plan.error());
 
   // Beyond this point the criteria are logged and cannot follow the results.

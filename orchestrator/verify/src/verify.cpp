@@ -109,6 +109,10 @@ class Verification {
       for (const run::RunState& each : derived->runs) {
         if (each.evidence) evidence_[*each.evidence].insert(what);
       }
+      if (const auto& baseline = derived->plan.baseline) {
+        evidence_[baseline->evidence].insert(what);
+        bundles_[baseline->bundle].insert(what);
+      }
       if (derived->judgement) judgements_[*derived->judgement].insert(what);
       qualifications_.emplace(name, std::move(*derived));
     }

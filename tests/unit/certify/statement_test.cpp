@@ -125,6 +125,52 @@ TEST(GateStatement, AnOverheadIsSignedWithItsBounds) {
   EXPECT_TRUE(own.at("overhead").contains("one_sided_bounds"));
 }
 
+TEST(GateStatement, ClaimsNoMoreThanItsLevel) {
+  GateResult result = passed();
+  using exactness::Level;
+  for (const Level level : {Level::e0, Level::e1, Level::e2, Level::e3, Level::e4}) {
+    result.judgement.level = level;
+    result.gate.level = Level::e0;
+    const Json own = gate_statement(result).value().at("predicate").at("qualify");
+    EXPECT_EQ(own.at("claim"), exactness::claim_of(level));
+    const bool exact = own.at("claim").get<std::string>().find("exact") != std::string::npos;
+    EXPECT_EQ(exact, level == Level::e4) << own.at("claim");
+  }
+  result.gate.kind = policy::GateKind::performance;
+  result.judgement.level.reset();
+  EXPECT_TRUE(gate_statement(result)->at("predicate").at("qualify").at("claim").is_null());
+}
+
+TEST(GateStatement, APassBelowTheGatesLevelIsNone) {
+  GateResult result = passed();
+  result.gate.level = exactness::Level::e4;
+  EXPECT_EQ(refusal(result), "invalid-input");
+}
+
+TEST(GateStatement, ARecipeBelowTheGatesIsRefused) {
+  GateResult result = passed();
+  result.gate.recipe = spec::RecipeClass::production;
+  for (const auto recipe : {spec::RecipeClass::debug, spec::RecipeClass::proxy}) {
+    result.recipe = recipe;
+    EXPECT_EQ(refusal(result), "refused");
+  }
+  result.recipe = spec::RecipeClass::production;
+  EXPECT_EQ(refusal(result), "taken");
+}
+
+TEST(GateStatement, CitesTheBaselineThatItWasHeldAgainst) {
+  GateResult result = passed();
+  result.gate.kind = policy::GateKind::baseline;
+  result.judgement.pairs.push_back(
+      {policy::kBaselineRun, "a1", exactness::Comparison(), std::nullopt});
+  EXPECT_EQ(refusal(result), "invalid-input") << "there is none";
+  result.baseline = plan::Baseline{"v3", "r", "c", sha256("theirs"), "a", sha256("e0")};
+  const Json predicate = gate_statement(result).value().at("predicate");
+  EXPECT_EQ(predicate.at("qualify").at("baseline").at("evidence"), sha256("e0").str());
+  EXPECT_EQ(predicate.at("configuration")[4].at("name"), "baseline/v3");
+  EXPECT_EQ(predicate.at("passedTests")[1], "det: baseline and a1");
+}
+
 TEST(GateStatement, TheLedgerTakesIt) {
   const test::TempFolder folder;
   const test::FakeClock clock;

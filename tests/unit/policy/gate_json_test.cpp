@@ -48,6 +48,13 @@ TEST(RecordedGate, ComesBackWithItsPolicyDigest) {
   }
 }
 
+/// SHA-256 of {"allocation":"separate","arm":"det",…,"steps":50}, computed by another program from
+/// what the first version wrote: fields that came later must not move it.
+TEST(RecordedGate, OfTheFirstVersionKeepsItsPolicyDigest) {
+  EXPECT_EQ(policy_digest(repeatability()).hex(),
+            "228e5cb7bf2c010ca155a215c9899047287b4a9ac7ac9fa9dbf753f4fc87dd1a");
+}
+
 TEST(RecordedGate, ComesBackWhereOneLookStandsForNone) {
   for (const std::uint32_t pairs : {1U, 4U, 9U}) {
     Gate gate = performance();

@@ -1,5 +1,7 @@
 // Plans in which runs depend on each other's place, or on what another left.
 #include "engine_fixture.hpp"
+#include "qualify/ledger/ledger.hpp"
+#include "qualify/run/baselines.hpp"
 
 namespace qualify::run {
 namespace {
@@ -202,6 +204,83 @@ TEST_F(Engine, GpuSecondsAreCountedForEveryAttempt) {
   EXPECT_EQ(costs[0].attempts, 3);
   EXPECT_EQ(costs[0].node_seconds, 150);
   EXPECT_EQ(costs[0].gpu_seconds, 0) << "nodes without GPUs";
+}
+
+TEST_F(Engine, ScaleCountsTheNodesThatReallyRan) {
+  request.gate.kind = policy::GateKind::scale;
+  request.gate.scale = {1, 0};
+  auto outcome = go();
+  ASSERT_TRUE(outcome) << outcome.error().describe();
+  EXPECT_EQ(outcome->judgement.verdict, policy::Verdict::pass)
+      << outcome->judgement.reasons.front();
+  EXPECT_FALSE(outcome->certificate.empty());
+  request.gate.scale = {2, 0};
+  outcome = go();
+  ASSERT_FALSE(outcome);
+  EXPECT_EQ(outcome.error().code, Errc::refused);
+  EXPECT_EQ(cluster->submissions(), 2U) << "nothing was started for the larger gate";
+}
+
+/// The first two runs of a repeatability gate are the baseline; gate `base` is held against them.
+class BaselineGate : public Engine {
+ protected:
+  void SetUp() override {
+    Engine::SetUp();
+    const auto first = go();
+    ASSERT_TRUE(first) << first.error().describe();
+    certificate = first->certificate;
+    ASSERT_TRUE(set_baseline(*state, "v3", certificate, "ana", clock.now()));
+    request.gate.kind = policy::GateKind::baseline;
+    request.gate.name = "base";
+    request.gate.baseline = "v3";
+    request.grant.gate = "base";
+  }
+  std::string certificate;
+};
+
+TEST_F(BaselineGate, PassesWhereTheCandidateEqualsItAndCitesIt) {
+  const auto outcome = go();
+  ASSERT_TRUE(outcome) << outcome.error().describe();
+  EXPECT_EQ(outcome->judgement.verdict, policy::Verdict::pass)
+      << outcome->judgement.reasons.front();
+  ASSERT_TRUE(outcome->state.plan.baseline);
+  EXPECT_EQ(outcome->state.plan.baseline->certificate, certificate);
+  const auto record = ledger::Ledger(state->database).find(outcome->certificate);
+  ASSERT_TRUE(record) << record.error().describe();
+  EXPECT_THAT(record->envelope.payload, HasSubstr(certificate));
+  const auto again = judge_recorded(*state, outcome->state, folder / "scratch");
+  ASSERT_TRUE(again) << again.error().describe();
+  EXPECT_EQ(to_json(*again), to_json(outcome->judgement));
+}
+
+TEST_F(BaselineGate, FailsWhereTheCandidateIsRepeatableAndDifferent) {
+  last_bits = {{"a", "70"}, {"b", "70"}};
+  const auto outcome = go();
+  ASSERT_TRUE(outcome) << outcome.error().describe();
+  EXPECT_EQ(outcome->judgement.verdict, policy::Verdict::fail);
+  EXPECT_TRUE(policy::changes_baseline(outcome->state.reasons));
+  EXPECT_TRUE(outcome->certificate.empty());
+}
+
+TEST_F(BaselineGate, StaysWithTheBaselineThatItsPlanWasBoundTo) {
+  const auto bound = go();
+  ASSERT_TRUE(bound) << bound.error().describe();
+  // The name moves on to what this very gate earned; the verdict of before does not.
+  ASSERT_TRUE(set_baseline(*state, "v3", bound->certificate, "ana", clock.now()));
+  const auto again = judge_recorded(*state, bound->state, folder / "scratch");
+  ASSERT_TRUE(again) << again.error().describe();
+  EXPECT_EQ(to_json(*again), to_json(bound->judgement));
+  const auto next = go();
+  ASSERT_TRUE(next) << next.error().describe();
+  EXPECT_NE(next->state.plan_digest, bound->state.plan_digest);
+}
+
+TEST_F(BaselineGate, IsNotPlannedWithoutItsBaseline) {
+  request.gate.baseline = "v4";
+  const auto outcome = go();
+  ASSERT_FALSE(outcome);
+  EXPECT_EQ(outcome.error().code, Errc::not_found);
+  EXPECT_THAT(outcome.error().hint, HasSubstr("v3"));
 }
 
 class Restart : public Engine {

@@ -6,8 +6,8 @@
 #include "../granting.hpp"
 #include "../table.hpp"
 #include "qualify/daemon/arming.hpp"
-#include "qualify/plan/plan.hpp"
 #include "qualify/recurrence/recurrence.hpp"
+#include "qualify/run/baselines.hpp"
 #include "qualify/store/bundle.hpp"
 
 namespace qualify::cli {
@@ -54,7 +54,7 @@ Result<Exit> run_arm(Session& session, const GateOptions& options) {
   if (!grant) return tl::unexpected(grant.error());
   // What cannot be planned is said now, and not on Saturday night.
   if (*grant) {
-    if (const auto plan = plan::expand(*gate, *bundle, **grant); !plan) {
+    if (const auto plan = run::plan_gate(*state, *gate, *bundle, **grant); !plan) {
       return tl::unexpected(plan.error());
     }
   }

@@ -3,13 +3,15 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "../baselines.hpp"
 #include "../commands.hpp"
 #include "../table.hpp"
+#include "qualify/run/baselines.hpp"
 
 namespace qualify::cli {
 
 namespace {
+
+using run::Baseline;
 
 struct Options {
   std::string name;
@@ -31,7 +33,8 @@ std::string brief_time(Time time) {
 Result<Exit> run_set(Session& session, const Options& options) {
   auto state = open_state(session);
   if (!state) return tl::unexpected(state.error());
-  const auto baseline = set_baseline(session, *state, options.name, options.certificate);
+  const auto baseline = run::set_baseline(*state, options.name, options.certificate, session.user,
+                                          session.clock.now());
   if (!baseline) return tl::unexpected(baseline.error());
   if (options.json) {
     session.print_json(to_json(*baseline));
@@ -47,9 +50,9 @@ Result<Exit> run_set(Session& session, const Options& options) {
 Result<Exit> run_show(Session& session, const Options& options) {
   auto state = open_state_read_only(session);
   if (!state) return tl::unexpected(state.error());
-  const auto current = find_baseline(*state, options.name);
+  const auto current = run::find_baseline(*state, options.name);
   if (!current) return tl::unexpected(current.error());
-  auto all = all_baselines(*state);
+  auto all = run::all_baselines(*state);
   if (!all) return tl::unexpected(all.error());
   std::erase_if(*all, [&](const Baseline& each) { return each.name != options.name; });
   all->pop_back();  // the current one
@@ -79,7 +82,7 @@ Result<Exit> run_show(Session& session, const Options& options) {
 Result<Exit> run_list(Session& session, const Options& options) {
   auto state = open_state_read_only(session);
   if (!state) return tl::unexpected(state.error());
-  const auto all = all_baselines(*state);
+  const auto all = run::all_baselines(*state);
   if (!all) return tl::unexpected(all.error());
   std::map<std::string, Baseline> current;
   for (const Baseline& each : *all) current[each.name] = each;

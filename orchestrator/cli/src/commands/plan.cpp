@@ -8,6 +8,7 @@
 #include "../granting.hpp"
 #include "../table.hpp"
 #include "qualify/plan/plan.hpp"
+#include "qualify/run/baselines.hpp"
 #include "qualify/run/progress.hpp"
 
 namespace qualify::cli {
@@ -98,6 +99,12 @@ void print_plan(Session& session, const plan::Plan& plan, const std::string& bun
                              plan.topology.nodes, plan.topology.nodes == 1 ? "" : "s",
                              plan.topology.gpus_per_node, plan.tasks_per_node,
                              plan.tasks_per_node == 1 ? "" : "s", format_duration(plan.run_limit));
+  if (plan.baseline) {
+    session.out << "All against baseline " << printable(plan.baseline->name) << ": run "
+                << printable(plan.baseline->run) << " of certificate "
+                << plan.baseline->certificate.substr(0, 12) << ", bundle "
+                << plan.baseline->bundle.brief() << ".\n";
+  }
   session.out << fmt::format("All:  at most {} with margins, {:.1f} GPU-hours.\n",
                              format_duration(plan.duration()), plan.gpu_hours());
   if (expected) {
@@ -124,7 +131,7 @@ Result<Exit> run_plan(Session& session, const GateOptions& options) {
   if (!bundle) return tl::unexpected(bundle.error());
   const auto grant = grant_for_plan(session, *state, gate->name, options.reservation);
   if (!grant) return tl::unexpected(grant.error());
-  const auto plan = plan::expand(*gate, *bundle, grant->first);
+  const auto plan = run::plan_gate(*state, *gate, *bundle, grant->first);
   if (!plan) return tl::unexpected(plan.error());
   const std::vector<std::size_t> stages = plan::stages(*gate, *plan);
 

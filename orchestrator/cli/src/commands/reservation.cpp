@@ -5,7 +5,7 @@
 #include "../commands.hpp"
 #include "../granting.hpp"
 #include "../table.hpp"
-#include "qualify/plan/plan.hpp"
+#include "qualify/run/baselines.hpp"
 
 namespace qualify::cli {
 
@@ -139,7 +139,7 @@ Result<Exit> run_check(Session& session, const Options& options) {
     grant = {gate->name, (*scheduler)->kind(), *found, session.user, session.clock.now()};
     faults.push_back({"not-granted", "the reservation is not granted to gate " + gate->name, true});
   }
-  const auto plan = plan::expand(*gate, *bundle, grant);
+  const auto plan = run::plan_gate(*state, *gate, *bundle, grant);
   if (!plan) return tl::unexpected(plan.error());
   const auto needed = plan::requirement(*plan, 0, plan::stages(*gate, *plan).front());
   auto against = scheduler::preflight(grant, needed, *snapshot, {});

@@ -16,6 +16,10 @@ namespace qualify::exactness {
 enum class Level { e0, e1, e2, e3, e4 };
 [[nodiscard]] const char* name_of(Level level);  ///< "E1"
 [[nodiscard]] Result<Level> parse_level(const std::string& text);
+/// What a match of this strength may be called (DESIGN "Evidence and its strength"): only full
+/// bytes are an "exact-value match, for the captured boundaries"; device digests, however many, are
+/// a "diagnostic match".
+[[nodiscard]] const char* claim_of(Level level);
 
 enum class Outcome { equal, differs, inconclusive };
 [[nodiscard]] const char* name_of(Outcome outcome);

@@ -24,7 +24,9 @@ struct RunEvidence {
   std::string arm;
   std::uint32_t pair = 0;          ///< performance: the pair it belongs to, from 1
   std::string allocation;          ///< job id that ran it: equal ids = one allocation
-  std::vector<std::string> nodes;  ///< where it ran, sorted; empty when not known
+  std::vector<std::string> nodes;  ///< where it ran by the scheduler's word, sorted; empty when
+                                   ///< not known
+  std::vector<std::string> seen_nodes;  ///< by each node's own account, sorted; empty as above
   /// Names of the environment (exactness::Environment) that its arm sets by itself.
   std::vector<std::string> arm_settings;
   bool complete = false;  ///< scheduler state, sentinel and checksums agree on success
@@ -73,7 +75,17 @@ struct Judgement {
                                        std::vector<statistics::Fault> faults);
 
 /// Pure: the same evidence and gate give the same judgement on any machine.
-[[nodiscard]] Judgement judge(const Gate& gate, const std::vector<RunEvidence>& runs);
+/// `baseline`: the established run that a gate of kind baseline was bound to in its plan, called
+/// kBaselineRun in the judgement; null for the other kinds.
+[[nodiscard]] Judgement judge(const Gate& gate, const std::vector<RunEvidence>& runs,
+                              const RunEvidence* baseline = nullptr);
+
+/// How the baseline's run is called among a judgement's runs; no planned run is.
+inline constexpr const char* kBaselineRun = "baseline";
+
+/// Failed because the runs, equal among themselves, are not equal to the baseline: what a signed
+/// convergence qualification can answer. `reasons`: of the judgement.
+[[nodiscard]] bool changes_baseline(const std::vector<std::string>& reasons);
 
 /// True when a further registered look could decide what is open: inconclusive for want of pairs.
 /// A fault in the data is not cured by more of them.

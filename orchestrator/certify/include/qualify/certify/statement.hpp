@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "qualify/base/json.hpp"
+#include "qualify/plan/plan.hpp"
 #include "qualify/policy/gate.hpp"
 #include "qualify/policy/judge.hpp"
 #include "qualify/spec/bundle_spec.hpp"
@@ -39,12 +40,16 @@ struct GateResult {
   std::string qualification;      ///< "<gate>-<n>" in the journal
   spec::RecipeClass recipe = spec::RecipeClass::debug;
   spec::Topology topology;
+  std::optional<plan::Baseline> baseline;  ///< that the plan was bound to
 };
 
 /// in-toto Statement v1: subject = bundle manifest, predicate = test result and our own `qualify`.
 /// `result` is WARNED when runs shared an allocation, PASSED otherwise.
-/// Errors: refused (verdict is not pass; dirty bundle), invalid_input (no runs, a run without
-/// evidence, no strength level on a repeatability pass, a pair of runs that are not cited).
+/// `claim` in it is what its level may be called (exactness::claim_of): nothing below E4 is ever
+/// called exact.
+/// Errors: refused (verdict is not pass; dirty bundle; a recipe below the gate's), invalid_input
+/// (no runs, a run without evidence, no strength level on a pass of equal runs or one below the
+/// gate's, no baseline where the gate asks for one, a pair of runs that are not cited).
 [[nodiscard]] Result<Json> gate_statement(const GateResult& result);
 
 /// What a certificate says, as far as others must agree with it.

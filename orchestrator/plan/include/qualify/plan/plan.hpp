@@ -28,6 +28,16 @@ struct Run {
   std::string resumes = {};           ///< an earlier run, from whose checkpoint this one starts
 };
 
+/// The established run that the runs of a gate of kind baseline must equal.
+struct Baseline {
+  std::string name;
+  std::string record;       ///< id of the signed record that set the name
+  std::string certificate;  ///< id of the certificate that the record points to
+  Digest bundle;
+  std::string run;  ///< of that certificate, whose values stand for it
+  Digest evidence;  ///< its manifest in the evidence store
+};
+
 struct Plan {
   std::string gate;
   policy::GateKind kind = policy::GateKind::repeatability;
@@ -44,6 +54,7 @@ struct Plan {
   /// resumed run goes on.
   std::string checkpoint;
   std::int64_t from_iteration = 0;
+  std::optional<Baseline> baseline;  ///< of a gate of kind baseline
 
   /// Wall-clock bound of runs [first, last): each at its limit, and a margin for its start.
   /// By default of the whole plan.
@@ -53,9 +64,22 @@ struct Plan {
   [[nodiscard]] const Run* run(const std::string& id) const;
 };
 
-/// Errors: invalid_input (the bundle has no such arm), unsupported.
+/// A baseline and what its bundle says that runs must have in common with it.
+struct Established {
+  Baseline baseline;
+  spec::Topology topology;
+  std::int64_t seed = 0;
+};
+
+/// The seed that every run of a bundle gets.
+[[nodiscard]] std::int64_t seed_of(const store::Bundle& bundle);
+
+/// `established`: needed by a gate of kind baseline, and by no other.
+/// Errors: invalid_input (the bundle has no such arm, another topology than the gate or the
+/// baseline; a gate that has no runs), refused (a recipe below what the gate asks for).
 [[nodiscard]] Result<Plan> expand(const policy::Gate& gate, const store::Bundle& bundle,
-                                  const scheduler::Grant& grant);
+                                  const scheduler::Grant& grant,
+                                  const std::optional<Established>& established = {});
 
 /// After how many runs the judge is asked: at each registered look of a performance gate that the
 /// plan reaches, and at the end. Ascending; the last is the number of runs. Looks that stop early
@@ -66,6 +90,7 @@ struct Plan {
 [[nodiscard]] std::size_t allocation_end(const Plan& plan, std::size_t index);
 
 [[nodiscard]] Json to_json(const Plan& plan);
+[[nodiscard]] Json to_json(const Baseline& baseline);
 /// Errors: integrity.
 [[nodiscard]] Result<Plan> plan_from_json(const Json& json);
 [[nodiscard]] Digest plan_digest(const Plan& plan);

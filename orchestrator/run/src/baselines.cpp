@@ -1,12 +1,13 @@
-#include "baselines.hpp"
+#include "qualify/run/baselines.hpp"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <set>
 
 #include "qualify/run/evidence.hpp"
+#include "qualify/store/bundle.hpp"
 
-namespace qualify::cli {
+namespace qualify::run {
 
 namespace {
 
@@ -29,7 +30,8 @@ Result<Baseline> read_baseline(const ledger::Record& record) {
   const auto predicate = signed_predicate(record);
   if (!predicate) return tl::unexpected(predicate.error());
   try {
-    return Baseline{predicate->at("name").get<std::string>(),
+    return Baseline{record.id,
+                    predicate->at("name").get<std::string>(),
                     predicate->at("certificate").get<std::string>(),
                     record.gate,
                     record.bundle,
@@ -78,8 +80,8 @@ Result<certify::Certified> read_certificate(const ledger::Record& certificate) {
   return says;
 }
 
-Result<Baseline> set_baseline(const Session& session, run::State& state, const std::string& name,
-                              const std::string& certificate) {
+Result<Baseline> set_baseline(State& state, const std::string& name, const std::string& certificate,
+                              const std::string& user, Time now) {
   if (auto good = check_name(name); !good) return tl::unexpected(good.error());
   ledger::Ledger ledger(state.database);
   const auto record = ledger.find(certificate);
@@ -95,7 +97,7 @@ Result<Baseline> set_baseline(const Session& session, run::State& state, const s
   if (!revoked) return tl::unexpected(revoked.error());
   if (*revoked) return fail(Errc::refused, "it was revoked", where);
   const certify::Certified::Run& first = says->runs.front();
-  if (auto whole = run::verify_evidence(state.evidence, first.evidence); !whole) {
+  if (auto whole = verify_evidence(state.evidence, first.evidence); !whole) {
     return tl::unexpected(whole.error());
   }
   const auto current = find_baseline(state, name);
@@ -114,14 +116,14 @@ Result<Baseline> set_baseline(const Session& session, run::State& state, const s
         {"certificate", record->id},
         {"run", first.run},
         {"evidence", first.evidence.str()},
-        {"operator", session.user}}}};
+        {"operator", user}}}};
   const auto made = ledger.append(**signer, ledger::RecordKind::baseline, record->gate,
-                                  record->bundle, session.clock.now(), statement);
+                                  record->bundle, now, statement);
   if (!made) return tl::unexpected(made.error());
   return read_baseline(*made);
 }
 
-Result<std::vector<Baseline>> all_baselines(run::State& state) {
+Result<std::vector<Baseline>> all_baselines(State& state) {
   const ledger::Ledger ledger(state.database);
   const auto records = ledger.records(ledger::RecordKind::baseline);
   if (!records) return tl::unexpected(records.error());
@@ -134,7 +136,7 @@ Result<std::vector<Baseline>> all_baselines(run::State& state) {
   return all;
 }
 
-Result<Baseline> find_baseline(run::State& state, const std::string& name) {
+Result<Baseline> find_baseline(State& state, const std::string& name) {
   auto all = all_baselines(state);
   if (!all) return tl::unexpected(all.error());
   const auto found = std::find_if(all->rbegin(), all->rend(),
@@ -149,4 +151,26 @@ Result<Baseline> find_baseline(run::State& state, const std::string& name) {
                             : "baselines there: " + known);
 }
 
-}  // namespace qualify::cli
+Result<plan::Plan> plan_gate(State& state, const policy::Gate& gate, const store::Bundle& bundle,
+                             const scheduler::Grant& grant) {
+  if (gate.kind != policy::GateKind::baseline) return plan::expand(gate, bundle, grant);
+  const auto found = find_baseline(state, gate.baseline);
+  if (!found) return tl::unexpected(found.error());
+  const auto revoked = is_revoked(ledger::Ledger(state.database), found->certificate);
+  if (!revoked) return tl::unexpected(revoked.error());
+  if (*revoked) {
+    return fail(Errc::refused,
+                "the certificate that baseline '" + found->name + "' rests on was revoked",
+                "gate '" + gate.name + "'",
+                "set it to another: qualify baseline set " + found->name + " CERTIFICATE");
+  }
+  const auto theirs = store::load(state.bundles, found->bundle);
+  if (!theirs) return tl::unexpected(theirs.error());
+  return plan::expand(gate, bundle, grant,
+                      plan::Established{{found->name, found->record, found->certificate,
+                                         found->bundle, found->run, found->evidence},
+                                        theirs->topology,
+                                        plan::seed_of(*theirs)});
+}
+
+}  // namespace qualify::run
