@@ -58,6 +58,21 @@ std::vector<Error> inherited_faults(const std::map<std::string, std::string>& re
   return faults;
 }
 
+std::vector<Error> missing_passed(const std::vector<std::string>& passed,
+                                  const std::map<std::string, std::string>& inherited,
+                                  const std::string& where) {
+  std::vector<Error> faults;
+  for (const std::string& name : passed) {
+    if (inherited.contains(name)) continue;
+    faults.push_back({Errc::refused,
+                      "the bundle passes " + name + " at launch, but it is not set",
+                      where,
+                      "export " + name + " and run again",
+                      {}});
+  }
+  return faults;
+}
+
 std::vector<std::string> inherited_numeric(const std::map<std::string, std::string>& inherited) {
   std::vector<std::string> names;
   for (const auto& [name, value] : inherited) {

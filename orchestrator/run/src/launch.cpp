@@ -134,15 +134,11 @@ Result<Environment> workload_environment(const store::Bundle& bundle, const spec
     if (!text) return tl::unexpected(text.error());
     environment[name] = std::move(*text);
   }
-  for (const std::string& name : bundle.passed_environment) {
-    const auto found = inherited.find(name);
-    if (found == inherited.end()) {
-      return fail(Errc::invalid_input,
-                  "the bundle passes " + name + " at launch, but it is not set", {},
-                  "export " + name + " and run again");
-    }
-    environment[name] = found->second;
+  if (auto faults = spec::missing_passed(bundle.passed_environment, inherited, "the job");
+      !faults.empty()) {
+    return Unexpected(std::move(faults.front()));
   }
+  for (const std::string& name : bundle.passed_environment) environment[name] = inherited.at(name);
   environment["QUALIFY_GATE"] = plan.gate;
   environment["QUALIFY_RUN"] = plan.run;
   for (const auto& [name, value] : bundle.required_environment) {

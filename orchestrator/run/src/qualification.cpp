@@ -135,9 +135,11 @@ Result<Outcome> qualify_gate(State& state, const Request& request, const Ports& 
   const auto bundle = store::load(state.bundles, request.bundle);
   if (!bundle) return tl::unexpected(bundle.error());
   // Said before anything starts, and again in the job for what it inherits on its node.
-  auto disagree =
-      spec::inherited_faults(bundle->required_environment, ports.environment, "this environment");
-  if (!disagree.empty()) return Unexpected(std::move(disagree.front()));
+  for (auto& faults :
+       {spec::inherited_faults(bundle->required_environment, ports.environment, "this environment"),
+        spec::missing_passed(bundle->passed_environment, ports.environment, "this environment")}) {
+    if (!faults.empty()) return Unexpected(faults.front());
+  }
   const auto plan = plan_gate(state, request.gate, *bundle, request.grant);
   if (!plan) return tl::unexpected(plan.error());
 

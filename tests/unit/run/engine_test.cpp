@@ -13,6 +13,22 @@ TEST_F(Engine, TwoEqualRunsGiveAPassWithACertificate) {
   EXPECT_EQ(cluster->submissions(), 2U);
 }
 
+TEST_F(Engine, ABundleThatPassesWhatIsNotSetIsRefusedBeforeAnythingStarts) {
+  std::ofstream(folder / "passes.yaml")
+      << "schema_version: 1\nname: passes\nrecipe: debug\npassed_environment: [API_TOKEN]\n"
+         "launch: {argv: [/bin/true]}\narms: {det: {}}\n"
+         "outputs: [{kind: metrics, path: metrics.jsonl}]\n";
+  request.bundle =
+      store::seal(spec::read_bundle_spec(folder / "passes.yaml").value(), state->bundles)
+          .value()
+          .digest;
+  const auto outcome = go();
+  ASSERT_FALSE(outcome);
+  EXPECT_EQ(outcome.error().code, Errc::refused);
+  EXPECT_THAT(outcome.error().describe(), HasSubstr("API_TOKEN"));
+  EXPECT_EQ(cluster->submissions(), 0U);
+}
+
 TEST_F(Engine, OneBitFailsAndNothingIsRetried) {
   last_bits["b"] = "6a";
   const auto outcome = go();

@@ -30,6 +30,15 @@ TEST(EnvironmentPolicy, AnInheritedValueThatDisagreesIsAFault) {
   EXPECT_THAT(faults[1].describe(), HasSubstr("unset NCCL_ALGO"));
 }
 
+TEST(EnvironmentPolicy, WhatIsPassedAtLaunchMustBeSet) {
+  EXPECT_THAT(missing_passed({"API_TOKEN"}, {{"API_TOKEN", ""}}, "n1"), IsEmpty());
+  const auto faults = missing_passed({"USER_KEY", "API_TOKEN"}, {{"EDITOR", "vi"}}, "n1");
+  ASSERT_EQ(faults.size(), 2U);
+  EXPECT_EQ(faults[0].code, Errc::refused);
+  EXPECT_THAT(faults[0].describe(), HasSubstr("n1: the bundle passes USER_KEY at launch"));
+  EXPECT_THAT(faults[1].describe(), HasSubstr("export API_TOKEN"));
+}
+
 TEST(EnvironmentPolicy, WhatChangesNumericsIsNamed) {
   EXPECT_THAT(
       inherited_numeric({{"NCCL_ALGO", "Ring"}, {"PATH", "/bin"}, {"OMP_NUM_THREADS", "4"}}),

@@ -89,6 +89,10 @@ Result<std::string> look_at_environment(const Session& session, const run::State
   if (!bundle) return tl::unexpected(bundle.error());
   auto faults =
       spec::inherited_faults(bundle->required_environment, session.environment, "this shell");
+  for (Error& missing :
+       spec::missing_passed(bundle->passed_environment, session.environment, "this shell")) {
+    faults.push_back(std::move(missing));
+  }
   if (!faults.empty()) {
     Error first = std::move(faults.front());
     first.others.assign(faults.begin() + 1, faults.end());

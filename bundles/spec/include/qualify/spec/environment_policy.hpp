@@ -23,6 +23,12 @@ namespace qualify::spec {
     const std::map<std::string, std::string>& required,
     const std::map<std::string, std::string>& inherited, const std::string& where);
 
+/// What a bundle passes at launch and is not set: one fault a variable, in the bundle's order;
+/// empty = good.
+[[nodiscard]] std::vector<Error> missing_passed(const std::vector<std::string>& passed,
+                                                const std::map<std::string, std::string>& inherited,
+                                                const std::string& where);
+
 /// The inherited variables that change numerics. They reach no workload, whose environment is the
 /// bundle's; somebody who set them may think otherwise.
 [[nodiscard]] std::vector<std::string> inherited_numeric(
