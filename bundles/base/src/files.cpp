@@ -140,12 +140,27 @@ Result<FileLock> FileLock::acquire(const fs::path& path, bool wait) {
   return lock(path, LOCK_EX | (wait ? 0 : LOCK_NB));
 }
 
+Result<FileLock> FileLock::acquire_or(const fs::path& path, Error held) {
+  auto lock = acquire(path, false);
+  if (!lock && lock.error().code == Errc::busy) return Unexpected(std::move(held));
+  return lock;
+}
+
 Result<FileLock> FileLock::acquire_shared(const fs::path& path) {
   return lock(path, LOCK_SH);
 }
 
 Result<FileLock> FileLock::lock(const fs::path& path, int operation) {
-  Fd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
+  // Without O_CREAT first: in a folder like /tmp even root may not open another's file with it
+  // (fs.protected_regular). For reading where writing is not allowed: flock on local disks asks no
+  // more.
+  Fd fd(::open(path.c_str(), O_RDWR | O_CLOEXEC));
+  if (!fd.valid() && errno == ENOENT) {
+    fd = Fd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
+  }
+  if (!fd.valid() && (errno == EACCES || errno == EROFS)) {
+    fd = Fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  }
   if (!fd.valid()) return fail_errno(errno, "cannot open lock", path.string());
   for (;;) {
     if (::flock(fd.get(), operation) == 0) return FileLock(std::move(fd));

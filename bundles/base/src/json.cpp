@@ -8,6 +8,8 @@
 #include <unordered_set>
 #include <vector>
 
+#include "qualify/base/text.hpp"
+
 namespace qualify {
 
 namespace {
@@ -161,28 +163,6 @@ void append_string(std::string& out, const std::string& text) {
   out += '"';
 }
 
-bool valid_utf8(std::string_view text) {
-  for (std::size_t i = 0; i < text.size();) {
-    const auto lead = static_cast<unsigned char>(text[i]);
-    if (lead < 0x80) {
-      ++i;
-      continue;
-    }
-    const std::size_t length = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : 2;
-    if (lead < 0xC2 || lead > 0xF4 || i + length > text.size()) return false;
-    char32_t code = lead & (0x7FU >> length);
-    for (std::size_t k = 1; k < length; ++k) {
-      const auto unit = static_cast<unsigned char>(text[i + k]);
-      if ((unit & 0xC0U) != 0x80U) return false;
-      code = (code << 6U) | (unit & 0x3FU);
-    }
-    const bool overlong = (length == 3 && code < 0x800) || (length == 4 && code < 0x10000);
-    if (overlong || code > 0x10FFFF || (code >= 0xD800 && code <= 0xDFFF)) return false;
-    i += length;
-  }
-  return true;
-}
-
 /// Empty on success, otherwise what cannot be canonical.
 std::string append(std::string& out, const Json& value, std::size_t depth) {
   if (depth > kMaxDepth) return "nested too deep";
@@ -195,7 +175,7 @@ std::string append(std::string& out, const Json& value, std::size_t depth) {
       return {};
     case Json::value_t::string: {
       const auto& text = value.get_ref<const std::string&>();
-      if (!valid_utf8(text)) return "a string is not valid UTF-8";
+      if (!is_utf8(text)) return "a string is not valid UTF-8";
       append_string(out, text);
       return {};
     }
@@ -234,7 +214,7 @@ std::string append(std::string& out, const Json& value, std::size_t depth) {
     case Json::value_t::object: {
       std::vector<std::pair<std::u16string, Json::const_iterator>> members;
       for (auto it = value.begin(); it != value.end(); ++it) {
-        if (!valid_utf8(it.key())) return "a key is not valid UTF-8";
+        if (!is_utf8(it.key())) return "a key is not valid UTF-8";
         members.emplace_back(utf16(it.key()), it);
       }
       std::sort(members.begin(), members.end(),

@@ -1,6 +1,52 @@
 #include "qualify/base/text.hpp"
 
+#include <algorithm>
+
 namespace qualify {
+
+namespace {
+
+/// Bytes of the UTF-8 character that `text` begins with; 0 when it begins with none.
+std::size_t character_length(std::string_view text) {
+  const auto lead = static_cast<unsigned char>(text[0]);
+  if (lead < 0x80) return 1;
+  const std::size_t length = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : 2;
+  if (lead < 0xC2 || lead > 0xF4 || length > text.size()) return 0;
+  char32_t code = lead & (0x7FU >> length);
+  for (std::size_t i = 1; i < length; ++i) {
+    const auto unit = static_cast<unsigned char>(text[i]);
+    if ((unit & 0xC0U) != 0x80U) return 0;
+    code = (code << 6U) | (unit & 0x3FU);
+  }
+  const bool overlong = (length == 3 && code < 0x800) || (length == 4 && code < 0x10000);
+  return overlong || code > 0x10FFFF || (code >= 0xD800 && code <= 0xDFFF) ? 0 : length;
+}
+
+}  // namespace
+
+bool is_utf8(std::string_view text) {
+  while (!text.empty()) {
+    const std::size_t length = character_length(text);
+    if (length == 0) return false;
+    text.remove_prefix(length);
+  }
+  return true;
+}
+
+std::string to_utf8(std::string_view text) {
+  std::string out;
+  out.reserve(text.size());
+  while (!text.empty()) {
+    const std::size_t length = character_length(text);
+    if (length == 0) {
+      out += "\xEF\xBF\xBD";
+    } else {
+      out += text.substr(0, length);
+    }
+    text.remove_prefix(std::max<std::size_t>(length, 1));
+  }
+  return out;
+}
 
 std::string escape_xml(std::string_view text) {
   std::string out;

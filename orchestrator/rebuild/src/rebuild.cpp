@@ -102,12 +102,15 @@ Result<Rebuilt> rebuild(const fs::path& folder, Time now, const std::string& by)
       !fs::exists(paths.runs())) {
     return fail(Errc::not_found, "no state folder", folder.string(), "make one with: qualify init");
   }
-  const auto lock = FileLock::acquire(paths.lock(), false);
-  const auto daemon = FileLock::acquire(paths.daemon_lock(), false);
-  if (!lock || !daemon) {
-    return fail(Errc::busy, "a qualify or a daemon works with this state", folder.string(),
-                "end it first: its jobs go on, and are re-attached to afterwards");
-  }
+  const Error held{Errc::busy,
+                   "a qualify or a daemon works with this state",
+                   folder.string(),
+                   "end it first: its jobs go on, and are re-attached to afterwards",
+                   {}};
+  const auto lock = FileLock::acquire_or(paths.lock(), held);
+  if (!lock) return tl::unexpected(lock.error());
+  const auto daemon = FileLock::acquire_or(paths.daemon_lock(), held);
+  if (!daemon) return tl::unexpected(daemon.error());
   undo_half_a_change(paths);
   Rebuilt result;
   for (const Error& error : inspect(folder)) {

@@ -125,11 +125,13 @@ Result<policy::Judgement> judge_recorded(const State& state, const Qualification
 }
 
 Result<Outcome> qualify_gate(State& state, const Request& request, const Ports& ports) {
-  const auto lock = FileLock::acquire(state.paths.lock(), false);
-  if (!lock) {
-    return fail(Errc::busy, "another qualify is running a gate with this state",
-                state.paths.folder.string(), "wait for it, or see: qualify status");
-  }
+  const auto lock =
+      FileLock::acquire_or(state.paths.lock(), {Errc::busy,
+                                                "another qualify is running a gate with this state",
+                                                state.paths.folder.string(),
+                                                "wait for it, or see: qualify status",
+                                                {}});
+  if (!lock) return tl::unexpected(lock.error());
   Recorder recorder(state.database, ports);
 
   const auto bundle = store::load(state.bundles, request.bundle);

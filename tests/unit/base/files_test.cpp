@@ -68,5 +68,18 @@ TEST(Files, ASecondLockIsBusyUntilTheFirstGoes) {
   EXPECT_TRUE(FileLock::acquire(folder / "lock", false));
 }
 
+TEST(Files, OnlyALockThatIsHeldIsSaidToBeHeld) {
+  const test::TempFolder folder;
+  const Error held{Errc::busy, "somebody is at work", "here", "wait", {}};
+  const auto first = FileLock::acquire(folder / "lock", false);
+  const auto second = FileLock::acquire_or(folder / "lock", held);
+  ASSERT_FALSE(second);
+  EXPECT_EQ(second.error().message, "somebody is at work");
+  const auto nowhere = FileLock::acquire_or(folder / "missing" / "lock", held);
+  ASSERT_FALSE(nowhere);
+  EXPECT_NE(nowhere.error().code, Errc::busy);
+  EXPECT_EQ(nowhere.error().context, folder / "missing" / "lock");
+}
+
 }  // namespace
 }  // namespace qualify

@@ -179,11 +179,12 @@ Result<Exit> run_gc(Session& session, const Options& options) {
   // No run may begin with a bundle between the look at what is in use and its removal.
   std::optional<FileLock> no_runs;
   if (options.remove && !options.drop.empty()) {
-    auto held = FileLock::acquire(state->paths.lock(), false);
-    if (!held && held.error().code == Errc::busy) {
-      return fail(Errc::busy, "a gate is being run with this state", state->paths.folder.string(),
-                  "try again when it has ended, or without --drop");
-    }
+    auto held =
+        FileLock::acquire_or(state->paths.lock(), {Errc::busy,
+                                                   "a gate is being run with this state",
+                                                   state->paths.folder.string(),
+                                                   "try again when it has ended, or without --drop",
+                                                   {}});
     if (!held) return tl::unexpected(held.error());
     no_runs = std::move(*held);
   }

@@ -154,11 +154,13 @@ class DaemonLoop {
 Result<Exit> run_daemon(Session& session) {
   auto state = open_state(session);
   if (!state) return tl::unexpected(state.error());
-  const auto lock = FileLock::acquire(state->paths.daemon_lock(), false);
-  if (!lock) {
-    return fail(Errc::busy, "another daemon looks after this state", state->paths.folder.string(),
-                "one is enough; see: qualify status");
-  }
+  const auto lock =
+      FileLock::acquire_or(state->paths.daemon_lock(), {Errc::busy,
+                                                        "another daemon looks after this state",
+                                                        state->paths.folder.string(),
+                                                        "one is enough; see: qualify status",
+                                                        {}});
+  if (!lock) return tl::unexpected(lock.error());
   const auto signer = ledger::load_key(state->paths.signing_key());
   if (!signer) return tl::unexpected(signer.error());
   const auto local = open_scheduler(session, "local");

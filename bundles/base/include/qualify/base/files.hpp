@@ -65,12 +65,14 @@ struct HashedFile {
 /// create_directories as a Result.
 [[nodiscard]] Result<void> make_folders(const fs::path& folder);
 
-/// An exclusive advisory lock (flock) on a file that is created if missing; released when
-/// destroyed.
+/// An exclusive advisory lock (flock) on a file that is created if missing, and may be another
+/// user's; released when destroyed.
 class FileLock {
  public:
   /// Errors: busy when another holds it and `wait` is false; io.
   [[nodiscard]] static Result<FileLock> acquire(const fs::path& path, bool wait);
+  /// Without waiting. Errors: `held`, in the words of who asks, when another holds it; io.
+  [[nodiscard]] static Result<FileLock> acquire_or(const fs::path& path, Error held);
   /// Shared with other shared holders; waits for an exclusive one to go. Errors: io.
   [[nodiscard]] static Result<FileLock> acquire_shared(const fs::path& path);
   [[nodiscard]] int fd() const { return fd_.get(); }
