@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -59,9 +60,13 @@ Result<ChildEnd> in_child(const std::function<std::string()>& work, std::chrono:
   auto printed = make_pipe();
   if (!result) return tl::unexpected(result.error());
   if (!printed) return tl::unexpected(printed.error());
+  const pid_t parent = getpid();
   const pid_t child = fork();
   if (child < 0) return fail_errno(errno, "cannot start a process");
   if (child == 0) {
+    // It has our locks: without us it must not live on with them.
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent) _exit(1);
     dup2(printed->write.get(), STDOUT_FILENO);
     dup2(printed->write.get(), STDERR_FILENO);
     const std::string text = work();

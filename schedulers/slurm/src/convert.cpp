@@ -3,11 +3,14 @@
 #include <fmt/format.h>
 #include <pwd.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <charconv>
 #include <cstdlib>
 #include <map>
+
+#include "qualify/base/text.hpp"
 
 namespace qualify::scheduler::slurm {
 
@@ -15,8 +18,9 @@ namespace {
 
 constexpr std::string_view kCommentPrefix = "qualify nonce=";
 
+/// Whoever may submit a job may put any bytes into its name; what goes into records is UTF-8.
 std::string text(const char* value) {
-  return value == nullptr ? "" : value;
+  return value == nullptr ? std::string() : to_utf8(value);
 }
 
 Time time_of(time_t seconds) {
@@ -254,7 +258,9 @@ Job to_job(const slurm_job_info_t& record) {
   Job job;
   job.id = std::to_string(job_number(record));
   job.name = text(record.name);
-  job.nonce = nonce_in(record.comment);
+  // Anybody can write our words beside a job of their own. A site's job_submit plugin may have put
+  // others into the comment: then the name has the nonce.
+  if (record.user_id == getuid()) job.nonce = nonce_of(job.name, record.comment);
   job.state = job_state(record.job_state);
   job.reason = reason_of(record);
   job.held_by_reservation_end =
@@ -298,11 +304,13 @@ std::string comment_for(const std::string& nonce) {
   return std::string(kCommentPrefix) + nonce;
 }
 
-std::string nonce_in(const char* comment) {
+std::string nonce_of(const std::string& job_name, const char* comment) {
   const std::string all = text(comment);
-  if (!all.starts_with(kCommentPrefix)) return "";
-  return all.substr(kCommentPrefix.size(),
-                    all.find(' ', kCommentPrefix.size()) - kCommentPrefix.size());
+  if (all.starts_with(kCommentPrefix)) {
+    return all.substr(kCommentPrefix.size(),
+                      all.find(' ', kCommentPrefix.size()) - kCommentPrefix.size());
+  }
+  return job_name.starts_with("qualify:") ? job_name.substr(job_name.rfind(':') + 1) : "";
 }
 
 }  // namespace qualify::scheduler::slurm

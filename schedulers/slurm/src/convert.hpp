@@ -26,6 +26,6 @@ void set_exit(Job& job, std::uint32_t wait_status);
 
 /// Comment of a job of ours, and back; empty for any other comment.
 [[nodiscard]] std::string comment_for(const std::string& nonce);
-[[nodiscard]] std::string nonce_in(const char* comment);
+[[nodiscard]] std::string nonce_of(const std::string& job_name, const char* comment);
 
 }  // namespace qualify::scheduler::slurm

@@ -46,13 +46,32 @@ TEST(JobRecord, ExitCodesAndSignalsAreToldApart) {
   EXPECT_EQ(killed.signal, 9);
 }
 
+TEST(JobRecord, AJobOfSomebodyElseHasNoNonceAndAnyNameOfTheirs) {
+  std::string name = "caf\xe9";
+  std::string comment = comment_for("q12");
+  std::string user = "eve";
+  slurm_job_info_t record{};
+  record.name = name.data();
+  record.comment = comment.data();
+  record.user_name = user.data();
+  record.user_id = getuid() + 1;
+  record.time_limit = NO_VAL;
+  const Job theirs = to_job(record);
+  EXPECT_EQ(theirs.nonce, "");
+  EXPECT_EQ(theirs.name, "caf\xEF\xBF\xBD");
+  record.user_id = getuid();
+  EXPECT_EQ(to_job(record).nonce, "q12");
+}
+
 TEST(JobRecord, OnlyACommentOfOursCarriesANonce) {
-  EXPECT_EQ(nonce_in(comment_for("q12").c_str()), "q12");
-  EXPECT_EQ(nonce_in("qualify nonce=q12 and more"), "q12");
+  EXPECT_EQ(nonce_of("other:q9", comment_for("q12").c_str()), "q12");
+  EXPECT_EQ(nonce_of("", "qualify nonce=q12 and more"), "q12");
   for (const char* other : {"", "nonce=q12", "my qualify nonce=q12", "qualify"}) {
-    EXPECT_EQ(nonce_in(other), "") << other;
+    EXPECT_EQ(nonce_of("bash", other), "") << other;
   }
-  EXPECT_EQ(nonce_in(nullptr), "");
+  EXPECT_EQ(nonce_of("bash", nullptr), "");
+  // A site may put its own words there.
+  EXPECT_EQ(nonce_of("qualify:g:a:q12", "account checked"), "q12");
 }
 
 }  // namespace
