@@ -31,6 +31,7 @@ case $1 in
   deaf) trap '' TERM INT HUP; metrics 41293069; while :; do sleep 1; done ;;
   loud) metrics 41293069; truncate -s "$LOG_SIZE" /proc/self/fd/1; echo end ;;
   erases) metrics 41293069; rm -rf "$(dirname "$PWD")" ;;
+  latin-1) metrics 41293069; : >"$(printf 'caf\351')" ;;
 esac
 END
 chmod +x "$folder/code/work"
@@ -40,13 +41,13 @@ cd "$folder"
 {
   printf 'schema_version: 1\nname: bad\nrecipe: debug\ncode: {work: {repository: code}}\n'
   printf 'environment: {LOG_SIZE: "%s"}\nlaunch: {argv: ["{code.work}/work"]}\narms:\n' "$log_size"
-  for kind in exit-3 killed nan nothing half forks deaf loud erases; do
+  for kind in exit-3 killed nan nothing half forks deaf loud erases latin-1; do
     printf '  %s: {arguments: [%s, "{code.work}"]}\n' "$kind" "$kind"
   done
 } >bundle.yaml
 {
   printf 'schema_version: 1\ngates:\n'
-  for kind in exit-3 killed nan nothing half forks deaf loud erases; do
+  for kind in exit-3 killed nan nothing half forks deaf loud erases latin-1; do
     limit=1m
     [[ $kind != deaf ]] || limit=2s
     printf '  %s: {kind: repeatability, arm: %s, metrics: [lm loss], run_limit: %s}\n' "$kind" "$kind" "$limit"
@@ -76,6 +77,7 @@ check nothing 3 'no metrics could be read' && logs_of nothing
 check half 3 'inconclusive'
 check deaf 3 'the job ended as timeout'
 check erases 3 'left no result'
+check latin-1 3 'name of output/caf.* is not UTF-8'
 
 # A log far larger than the memory that qualify and its jobs may have: read and kept in pieces.
 got=0

@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "qualify/base/files.hpp"
+#include "qualify/base/text.hpp"
 #include "qualify/run/evidence.hpp"
 #include "qualify/run/node.hpp"
 
@@ -37,8 +38,14 @@ std::string kind_of(const std::string& path, const store::Bundle& bundle) {
   return "other";
 }
 
-Result<std::vector<Found>> find_files(const fs::path& folder, const store::Bundle& bundle) {
-  std::vector<Found> files;
+struct AllFound {
+  std::vector<Found> files;     ///< sorted by path
+  std::vector<Found> left_out;  ///< names that are not UTF-8, as text: no record can hold them
+};
+
+Result<AllFound> find_files(const fs::path& folder, const store::Bundle& bundle) {
+  AllFound all;
+  std::vector<Found>& files = all.files;
   for (const char* name : {kBatchOutput, kBatchErrors, kNodesFile}) {
     if (fs::exists(folder / name)) files.push_back({name, kind_of(name, bundle)});
   }
@@ -50,13 +57,17 @@ Result<std::vector<Found>> find_files(const fs::path& folder, const store::Bundl
       if (it->is_symlink() || !it->is_regular_file()) continue;
       std::string path = fs::relative(it->path(), folder).string();
       std::string kind = kind_of(path, bundle);
-      files.push_back({std::move(path), std::move(kind)});
+      if (is_utf8(path)) {
+        files.push_back({std::move(path), std::move(kind)});
+      } else {
+        all.left_out.push_back({to_utf8(path), std::move(kind)});
+      }
     }
     if (error) return fail_errno(error.value(), "cannot list", (folder / part).string());
   }
   std::sort(files.begin(), files.end(),
             [](const Found& a, const Found& b) { return a.path < b.path; });
-  return files;
+  return all;
 }
 
 const OutputFile* recorded(const std::optional<Sentinel>& sentinel, const std::string& path) {
@@ -86,8 +97,13 @@ Result<Digest> collect(const EvidenceRequest& request, const store::Bundle& bund
     doubt(FailureClass::disagreement, read.error().describe());
   }
 
+  for (const Found& file : found->left_out) {
+    if (file.kind == "log" || file.kind == "other") continue;
+    doubt(FailureClass::workload, "the name of " + file.path + " (" + file.kind +
+                                      ") is not UTF-8: it cannot be recorded as evidence");
+  }
   Json files = Json::array();
-  for (const Found& file : *found) {
+  for (const Found& file : found->files) {
     store::Descriptor stored;
     if (file.kind == "checkpoint") {
       // Too large to keep twice: its digests are the evidence.
@@ -114,17 +130,17 @@ Result<Digest> collect(const EvidenceRequest& request, const store::Bundle& bund
   }
   if (sentinel) {
     for (const OutputFile& file : sentinel->files) {
-      const bool there = std::any_of(found->begin(), found->end(), [&](const Found& candidate) {
-        return candidate.path == file.path;
-      });
+      const bool there =
+          std::any_of(found->files.begin(), found->files.end(),
+                      [&](const Found& candidate) { return candidate.path == file.path; });
       if (!there)
         doubt(FailureClass::disagreement, file.path + " vanished after the job had ended");
     }
   }
   for (const spec::Output& output : bundle.outputs) {
-    const bool there = std::any_of(found->begin(), found->end(), [&](const Found& file) {
-      return below(file.path, "output/" + output.path);
-    });
+    const bool there =
+        std::any_of(found->files.begin(), found->files.end(),
+                    [&](const Found& file) { return below(file.path, "output/" + output.path); });
     if (output.required && !there) {
       doubt(FailureClass::workload, "the workload left no " + output.kind + " at " + output.path);
     }
@@ -134,7 +150,7 @@ Result<Digest> collect(const EvidenceRequest& request, const store::Bundle& bund
   for (const spec::Output& output : bundle.outputs) {
     outputs.push_back({{"kind", output.kind}, {"path", output.path}, {"format", output.format}});
   }
-  const Json manifest = {
+  Json manifest = {
       {"schema_version", 1},
       {"qualification", request.qualification},
       {"gate", request.gate},
@@ -156,6 +172,11 @@ Result<Digest> collect(const EvidenceRequest& request, const store::Bundle& bund
       {"arm_settings", arm_settings(bundle, request.run.arm)},
       {"outputs", std::move(outputs)},
       {"files", std::move(files)}};
+  if (!found->left_out.empty()) {
+    Json names = Json::array();
+    for (const Found& file : found->left_out) names.push_back(file.path);
+    manifest["left_out"] = std::move(names);
+  }
   const auto bytes = canonical_json(manifest);
   if (!bytes) return tl::unexpected(bytes.error());
   const auto added = store.add_bytes(*bytes, kManifestType);

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "qualify/base/files.hpp"
+#include "qualify/base/text.hpp"
 #include "qualify/run/launch.hpp"
 #include "qualify/run/node.hpp"
 #include "qualify/run/watch.hpp"
@@ -33,7 +34,7 @@ std::string joined(const std::vector<std::string>& faults) {
 }
 
 /// Paths of all regular files below output/ and logs/, relative to the attempt folder, sorted;
-/// links are not followed.
+/// links are not followed, and a name that is not UTF-8 has no place in a record (collect.cpp).
 Result<std::vector<std::string>> list_outputs(const fs::path& folder) {
   std::vector<std::string> paths;
   for (const char* part : {"output", "logs"}) {
@@ -41,7 +42,8 @@ Result<std::vector<std::string>> list_outputs(const fs::path& folder) {
     for (fs::recursive_directory_iterator it(folder / part, error), end; !error && it != end;
          it.increment(error)) {
       if (!it->is_regular_file() || it->is_symlink()) continue;
-      paths.push_back(it->path().lexically_relative(folder).string());
+      std::string path = it->path().lexically_relative(folder).string();
+      if (is_utf8(path)) paths.push_back(std::move(path));
     }
     if (error) return fail_errno(error.value(), "cannot list", (folder / part).string());
   }

@@ -162,7 +162,8 @@ Result<void> write_record(const JobPlan& plan, const std::string& name, const ch
                           const Json& record) {
   const fs::path file = node_file(plan, name, ending);
   if (auto made = make_folders(file.parent_path()); !made) return made;
-  return write_file_atomic(file, record.dump() + "\n", 0444);
+  return write_file_atomic(file, record.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n",
+                           0444);
 }
 
 /// Hashes a file, which may not be seen from here yet.

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "qualify/base/files.hpp"
+#include "qualify/base/text.hpp"
 
 namespace qualify::run {
 
@@ -21,7 +22,7 @@ Json to_json(const Sentinel& sentinel) {
           {"exit_code", sentinel.exit_code},
           {"signal", sentinel.signal},
           {"failed_task", std::move(failed_task)},
-          {"failure", sentinel.failure},
+          {"failure", to_utf8(sentinel.failure)},  // may hold what a foreign program printed
           {"stage", sentinel.stage},
           {"host", sentinel.host},
           {"nodes", sentinel.nodes},
