@@ -6,7 +6,7 @@ namespace qualify::policy {
 
 namespace {
 
-constexpr const char* kChangesBaseline = "changes baseline";
+constexpr const char* kChangesBaseline = "changes baseline ";
 
 /// The candidate is another bundle, and may well run on another driver: that limits no equality of
 /// values, which holds in spite of it, and is named where they differ.
@@ -57,7 +57,7 @@ Judgement judge_baseline(const Gate& gate, const std::vector<RunEvidence>& runs,
   if (changed) {
     const std::string what = name + ": " + against.differences.front();
     if (repeatable) {
-      findings.differences.push_back(kChangesBaseline + (" " + what));
+      findings.differences.push_back("changes " + what);
       findings.differences.push_back("repeatable: the " + std::to_string(runs.size()) +
                                      " runs are equal among themselves");
     } else {

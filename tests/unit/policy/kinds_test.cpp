@@ -122,7 +122,7 @@ TEST(GateKinds, RefuseWhatTheyDoNotKnowOrMiss) {
 
 TEST(GateKinds, PartsMustBeGatesThatCanAnswer) {
   EXPECT_THAT(faults(with("correctness: repeat", "correctness: repaet")),
-              ::testing::AllOf(HasSubstr("q.yaml:16:"), HasSubstr("did you mean 'repeat'?")));
+              ::testing::AllOf(HasSubstr("q.yaml:17:"), HasSubstr("did you mean 'repeat'?")));
   EXPECT_THAT(faults(with("correctness: repeat", "correctness: cost")),
               HasSubstr("proves no equality"));
   EXPECT_THAT(faults(with("performance: cost", "performance: repeat")),
