@@ -73,6 +73,13 @@ expect 1 "changes baseline 'v1': baseline and a: lm loss first differs at iterat
 expect 1 'repeatable: the 2 runs are equal among themselves' run base --bundle debugging
 expect 0 '5 verdicts, all the same' verify --recompute
 
+expect 0 'baseline and a: differs' explain base
+expect 0 'lm loss: differs from iteration 1: 10.574319 (0x41293069)' explain base
+expect 0 '`- certificate' explain base-1
+expect 0 '"run_a": "baseline"' explain base --json
+[[ $("$qualify" explain base | wc -L) -le 80 ]] || failed 'the tree is wider than 80 columns'
+expect 2 "no gate or qualification 'other'" explain other
+
 # The baseline's evidence is what those verdicts rest on.
 blob=$(grep -l '"run":"a"' .qualify/evidence/blobs/sha256/* | xargs grep -l '"gate":"first"' | head -n 1)
 metrics=$(grep -o '"path":"output/m.jsonl"' "$blob" >/dev/null && tr ',{' '\n\n' <"$blob" |

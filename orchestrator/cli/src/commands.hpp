@@ -27,6 +27,7 @@ void add_arm(CLI::App& app, Session& session);
 void add_disarm(CLI::App& app, Session& session);
 void add_daemon(CLI::App& app, Session& session);
 void add_status(CLI::App& app, Session& session);
+void add_explain(CLI::App& app, Session& session);
 void add_compare(CLI::App& app, Session& session);
 void add_baseline(CLI::App& app, Session& session);
 void add_perf(CLI::App& app, Session& session);
@@ -39,10 +40,10 @@ void add_job(CLI::App& app, Session& session);
 
 /// Every command, in the order of `qualify --help`.
 inline const std::vector<AddCommand> kCommands = {
-    add_init,   add_doctor,  add_bundle,  add_reservation, add_gate,   add_plan,
-    add_run,    add_resume,  add_cancel,  add_arm,         add_disarm, add_daemon,
-    add_status, add_history, add_compare, add_localize,    add_trace,  add_baseline,
-    add_perf,   add_cert,    add_log,     add_verify,      add_job,
+    add_init,     add_doctor,  add_bundle,  add_reservation, add_gate,     add_plan,
+    add_run,      add_resume,  add_cancel,  add_arm,         add_disarm,   add_daemon,
+    add_status,   add_explain, add_history, add_compare,     add_localize, add_trace,
+    add_baseline, add_perf,    add_cert,    add_log,         add_verify,   add_job,
 };
 
 }  // namespace qualify::cli

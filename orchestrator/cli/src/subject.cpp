@@ -31,28 +31,6 @@ Result<Subject> from_evidence(const Session& session, const run::State& state,
   return subject;
 }
 
-/// "repeat-1" by name, or "repeat" as a gate: its latest.
-Result<std::optional<run::QualificationState>> find_qualification(run::State& state,
-                                                                  const std::string& name) {
-  const journal::Journal journal(state.database);
-  const auto names = journal.qualifications();
-  if (!names) return tl::unexpected(names.error());
-  std::string found;
-  if (std::find(names->begin(), names->end(), name) != names->end()) {
-    found = name;
-  } else {
-    const auto of_gate = journal.qualifications(name);
-    if (!of_gate) return tl::unexpected(of_gate.error());
-    if (of_gate->empty()) return std::optional<run::QualificationState>();
-    found = of_gate->back();
-  }
-  const auto events = journal.events(found);
-  if (!events) return tl::unexpected(events.error());
-  auto derived = run::derive(*events);
-  if (!derived) return tl::unexpected(derived.error());
-  return std::optional<run::QualificationState>(std::move(*derived));
-}
-
 Result<Subject> read_run(const Session& session, run::State& state,
                          const run::QualificationState& qualification, const std::string& id) {
   std::string known;
@@ -74,6 +52,27 @@ bool is_hex(const std::string& text) {
 }
 
 }  // namespace
+
+Result<std::optional<run::QualificationState>> find_qualification(run::State& state,
+                                                                  const std::string& name) {
+  const journal::Journal journal(state.database);
+  const auto names = journal.qualifications();
+  if (!names) return tl::unexpected(names.error());
+  std::string found;
+  if (std::find(names->begin(), names->end(), name) != names->end()) {
+    found = name;
+  } else {
+    const auto of_gate = journal.qualifications(name);
+    if (!of_gate) return tl::unexpected(of_gate.error());
+    if (of_gate->empty()) return std::optional<run::QualificationState>();
+    found = of_gate->back();
+  }
+  const auto events = journal.events(found);
+  if (!events) return tl::unexpected(events.error());
+  auto derived = run::derive(*events);
+  if (!derived) return tl::unexpected(derived.error());
+  return std::optional<run::QualificationState>(std::move(*derived));
+}
 
 fs::path scratch_folder(const Session& session) {
   const std::string set = session.variable("TMPDIR");
@@ -108,6 +107,10 @@ Result<Subject> read_subject(const Session& session, const std::string& name,
     if (record) {
       const auto says = run::read_certificate(*record);
       if (!says) return tl::unexpected(says.error());
+      if (says->runs.empty()) {
+        return fail(Errc::invalid_input, "certificate " + record->id.substr(0, 12) + " of gate " +
+                                             record->gate + " cites no runs: it rests on others");
+      }
       return from_evidence(
           session, *state, says->runs.front().evidence,
           "run " + says->runs.front().run + " of certificate " + record->id.substr(0, 12));

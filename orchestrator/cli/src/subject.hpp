@@ -5,6 +5,7 @@
 
 #include "qualify/exactness/environment.hpp"
 #include "qualify/policy/judge.hpp"
+#include "qualify/run/progress.hpp"
 #include "session.hpp"
 
 namespace qualify::cli {
@@ -20,6 +21,11 @@ struct Subject {
 /// TMPDIR, else /tmp: for what reading needs for a while. Never in the state, which a reader may
 /// not write to.
 [[nodiscard]] std::filesystem::path scratch_folder(const Session& session);
+
+/// "repeat-1" by name, or "repeat" as a gate: its latest. Nothing when there is none.
+/// Errors: integrity, io, busy.
+[[nodiscard]] Result<std::optional<run::QualificationState>> find_qualification(
+    run::State& state, const std::string& name);
 
 /// In this order: a folder or file; "QUALIFICATION/RUN" ("repeat-1/a"), or "GATE/RUN" for the
 /// gate's latest; a certificate's id or its beginning (its first run stands for it); an evidence

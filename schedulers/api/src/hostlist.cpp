@@ -1,7 +1,9 @@
 #include "qualify/scheduler/hostlist.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <cstdint>
+#include <utility>
 
 namespace qualify::scheduler {
 
@@ -87,6 +89,57 @@ Result<std::vector<std::string>> expand_hostlist(std::string_view text) {
     if (begin == text.size()) return wrong(text);  // a comma at the end
   }
   return all;
+}
+
+std::string compress_hostlist(std::vector<std::string> names) {
+  std::sort(names.begin(), names.end());
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+  /// Names of one beginning, whose last numbers have one width.
+  struct Group {
+    std::string stem;
+    std::size_t width = 0;  // 0: no number
+    std::vector<std::pair<std::uint64_t, std::uint64_t>> ranges;
+  };
+  std::vector<Group> groups;
+  for (const std::string& name : names) {
+    const std::size_t last = name.find_last_not_of("0123456789");
+    const std::size_t at = last == std::string::npos ? 0 : last + 1;
+    std::uint64_t value = 0;
+    const auto read = std::from_chars(name.data() + at, name.data() + name.size(), value);
+    const bool numbered = at < name.size() && read.ec == std::errc();
+    const std::string stem = numbered ? name.substr(0, at) : name;
+    const std::size_t width = numbered ? name.size() - at : 0;
+    if (groups.empty() || groups.back().stem != stem || groups.back().width != width || !numbered) {
+      groups.push_back({stem, width, {}});
+    }
+    if (!numbered) continue;
+    auto& ranges = groups.back().ranges;
+    if (!ranges.empty() && ranges.back().second + 1 == value) {
+      ranges.back().second = value;
+    } else {
+      ranges.emplace_back(value, value);
+    }
+  }
+  std::string text;
+  for (const Group& group : groups) {
+    text += (text.empty() ? "" : ",") + group.stem;
+    if (group.width == 0) continue;
+    const auto padded = [&](std::uint64_t value) {
+      const std::string digits = std::to_string(value);
+      return std::string(group.width - std::min(group.width, digits.size()), '0') + digits;
+    };
+    if (group.ranges.size() == 1 && group.ranges[0].first == group.ranges[0].second) {
+      text += padded(group.ranges[0].first);
+      continue;
+    }
+    std::string list;
+    for (const auto& [low, high] : group.ranges) {
+      list += (list.empty() ? "" : ",") + padded(low);
+      if (low != high) list += "-" + padded(high);
+    }
+    text += "[" + list + "]";
+  }
+  return text;
 }
 
 }  // namespace qualify::scheduler

@@ -35,5 +35,18 @@ TEST(Hostlist, DamagedListsAreRefused) {
   }
 }
 
+TEST(Hostlist, IsMadeShortForPeopleAndExpandsToTheSameNames) {
+  EXPECT_EQ(compress_hostlist({}), "");
+  EXPECT_EQ(compress_hostlist({"n1"}), "n1");
+  EXPECT_EQ(compress_hostlist({"gpu0003", "gpu0001", "gpu0002", "gpu0007", "login", "gpu0007"}),
+            "gpu[0001-0003,0007],login");
+  std::vector<std::string> names = {"a-1", "a-2", "a-10", "b", "17", "c07", "c8"};
+  auto expanded = expand_hostlist(compress_hostlist(names));
+  ASSERT_TRUE(expanded) << compress_hostlist(names);
+  std::sort(names.begin(), names.end());
+  std::sort(expanded->begin(), expanded->end());
+  EXPECT_EQ(*expanded, names);
+}
+
 }  // namespace
 }  // namespace qualify::scheduler

@@ -15,4 +15,8 @@ namespace qualify::scheduler {
 /// with libslurm.
 [[nodiscard]] Result<std::vector<std::string>> expand_hostlist(std::string_view text);
 
+/// The other way, for people: sorted names, those that differ in their last number alone together.
+/// expand_hostlist() gives the same names back, sorted, unless a name holds brackets or commas.
+[[nodiscard]] std::string compress_hostlist(std::vector<std::string> names);
+
 }  // namespace qualify::scheduler
