@@ -1,11 +1,12 @@
 #pragma once
 
-#include <cstring>
+#include <array>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "source.hpp"
+#include "words.hpp"
 
 /// Internal to this module.
 namespace qualify::evidence {
@@ -50,16 +51,8 @@ class RepeatedLine {
     if (numbers_.empty()) return false;
     const char* at = line.data();
     const char* const end = at + line.size();
-    const auto passes = [&](const std::string& text) {
-      if (static_cast<std::size_t>(end - at) < text.size() ||
-          std::memcmp(at, text.data(), text.size()) != 0) {
-        return false;
-      }
-      at += text.size();
-      return true;
-    };
     for (Number& number : numbers_) {
-      if (!passes(number.before)) return false;
+      if (!passes(at, end, number.before)) return false;
       const char* const stop =
           number.use == Use::time ? past_number(at, end) : take_number(at, end, number.value);
       if (stop == nullptr || stop == at) return false;
@@ -68,17 +61,43 @@ class RepeatedLine {
       number.token = {at, static_cast<std::size_t>(stop - at)};
       at = stop;
     }
-    return passes(tail_) && at == end;
+    return passes(at, end, tail_) && at == end;
   }
   [[nodiscard]] const std::vector<Number>& numbers() const { return numbers_; }
 
  private:
+  /// Moves past `text`. It is short: a call of memcmp would cost more than the comparing.
+  static bool passes(const char*& at, const char* end, const std::string& text) {
+    constexpr std::size_t kWord = sizeof(std::uint64_t);
+    const char* const wanted = text.data();
+    const std::size_t size = text.size();
+    if (static_cast<std::size_t>(end - at) < size) return false;
+    std::size_t done = 0;
+    if (size < kWord) {
+      while (done < size && at[done] == wanted[done]) ++done;
+      if (done < size) return false;
+    } else {
+      for (; done + 2 * kWord < size; done += kWord) {
+        if (eight_at(at + done) != eight_at(wanted + done)) return false;
+      }
+      // The last two words, which may overlap.
+      const std::size_t last = size - kWord;
+      if (((eight_at(at + done) ^ eight_at(wanted + done)) |
+           (eight_at(at + last) ^ eight_at(wanted + last))) != 0) {
+        return false;
+      }
+    }
+    at += size;
+    return true;
+  }
   /// What is only hashed needs no value.
   static const char* past_number(const char* at, const char* end) {
-    while (at != end && ((*at >= '0' && *at <= '9') || *at == '.' || *at == '-' || *at == '+' ||
-                         *at == 'e' || *at == 'E')) {
-      ++at;
-    }
+    static constexpr auto kInNumbers = [] {
+      std::array<bool, 256> in{};
+      for (const unsigned char c : std::string_view("0123456789.+-eE")) in[c] = true;
+      return in;
+    }();
+    while (at != end && kInNumbers[static_cast<unsigned char>(*at)]) ++at;
     return at;
   }
   std::vector<Number> numbers_;

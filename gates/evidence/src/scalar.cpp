@@ -11,6 +11,7 @@
 #include <simdjson.h>
 
 #include "source.hpp"
+#include "words.hpp"
 
 namespace qualify::evidence {
 
@@ -139,6 +140,11 @@ constexpr std::array<double, 23> kPowers = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  
                                             1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
                                             1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
 
+__extension__ using Wide = unsigned __int128;
+
+constexpr std::array<std::uint64_t, 8> kTens = {1,      10,      100,       1'000,
+                                                10'000, 100'000, 1'000'000, 10'000'000};
+
 std::optional<Scalar> not_finite(std::string_view text) {
   const bool negative = text.front() == '-';
   if (negative || text.front() == '+') text.remove_prefix(1);
@@ -167,17 +173,14 @@ bool take_exponent(const char*& at, const char* end, int& exponent) {
   return at != first;
 }
 
-/// Eight characters, the first in the lowest byte.
-std::uint64_t eight_at(const char* at) {
-  std::uint64_t word = 0;
-  std::memcpy(&word, at, sizeof word);
-  if constexpr (std::endian::native == std::endian::big) word = __builtin_bswap64(word);
-  return word;
-}
+constexpr std::uint64_t kZeros = 0x3030303030303030U;  ///< "00000000"
 
-/// Each byte is '0' … '9': its high half is 3, also when 6 is added.
-bool all_digits(std::uint64_t word) {
-  return ((word & (word + 0x0606060606060606U)) & 0xF0F0F0F0F0F0F0F0U) == 0x3030303030303030U;
+/// How many of eight characters are digits, up to the first that is none: of a digit the high bit
+/// stays clear when 118 is added to its value. What a later one carries over is behind the first.
+unsigned leading_digits(std::uint64_t word) {
+  const std::uint64_t values = word ^ kZeros;
+  const std::uint64_t others = ((values + 0x7676767676767676U) | values) & 0x8080808080808080U;
+  return static_cast<unsigned>(std::countr_zero(others)) / 8;
 }
 
 /// The number that eight digits are: neighbours are put together, then pairs, then halves.
@@ -187,34 +190,91 @@ std::uint64_t number_of(std::uint64_t word) {
   return (word & 0x0000FFFF0000FFFFU) * 42949672960001U >> 32U;
 }
 
-/// Digits of a number as they are read.
-struct Digits {
-  std::uint64_t mantissa = 0;  ///< exact up to 19 digits
-  int count = 0;               ///< significant ones
-  int seen = 0;                ///< all, leading zeros too
-
-  const char* take(const char* at, const char* end) {
-    while (at != end) {
-      if (count > 0 && count <= 11 && end - at >= 8) {
-        const std::uint64_t word = eight_at(at);
-        if (all_digits(word)) {
-          mantissa = mantissa * 100'000'000 + number_of(word);
-          count += 8;
-          seen += 8;
-          at += 8;
-          continue;
-        }
-      }
-      const auto digit = static_cast<unsigned>(*at) - '0';
-      if (digit > 9) break;
-      ++at;
-      ++seen;
-      if (digit == 0 && count == 0) continue;
-      if (++count <= 19) mantissa = mantissa * 10 + digit;
-    }
-    return at;
+/// Digits onto a mantissa, which wraps around beyond 19 of them: where a number has only a few.
+const char* take_few(const char* at, const char* end, std::uint64_t& mantissa) {
+  for (; at != end; ++at) {
+    const auto digit = static_cast<unsigned>(*at) - '0';
+    if (digit > 9) break;
+    mantissa = mantissa * 10 + digit;
   }
+  return at;
+}
+
+/// The same, where it mostly has many.
+const char* take_many(const char* at, const char* end, std::uint64_t& mantissa) {
+  while (end - at >= 8) {
+    const std::uint64_t word = eight_at(at);
+    const unsigned digits = leading_digits(word);
+    if (digits == 8) {
+      mantissa = mantissa * 100'000'000 + number_of(word);
+      at += 8;
+      continue;
+    }
+    // What follows the digits is shifted out, zeros come in before them.
+    mantissa = mantissa * kTens[digits] + number_of(word << (56 - 8 * digits) << 8U);
+    return at + digits;
+  }
+  return take_few(at, end, mantissa);
+}
+
+/// Zeros at the front of a number's text, on either side of its point.
+int leading_zeros(const char* at, const char* end) {
+  int zeros = 0;
+  for (; at != end && (*at == '0' || *at == '.'); ++at) zeros += static_cast<int>(*at == '0');
+  return zeros;
+}
+
+/// For the division by 10^n, n > 0.
+struct Divisor {
+  std::uint64_t five = 0;        ///< 5^n, shifted to its full 64 bits
+  std::uint64_t reciprocal = 0;  ///< 2^127 / five, rounded down
+  int shift = 0;                 ///< by how much, less n
 };
+constexpr auto kDivisors = [] {
+  std::array<Divisor, 28> divisors{};  // 5^27 fits in 64 bits
+  std::uint64_t five = 1;
+  for (std::size_t n = 1; n < divisors.size(); ++n) {
+    five *= 5;
+    const int zeros = std::countl_zero(five);
+    const std::uint64_t full = five << static_cast<unsigned>(zeros);
+    divisors[n] = {full, static_cast<std::uint64_t>((Wide{1} << 127U) / full),
+                   zeros - static_cast<int>(n)};
+  }
+  return divisors;
+}();
+
+/// mantissa / 10^decimals, rounded to the nearest float64, ties to even, as IEEE 754 asks: from the
+/// quotient in integers to 63 or 64 bits. mantissa > 0, 0 < decimals < 28.
+double quotient(std::uint64_t mantissa, std::size_t decimals) {
+  const Divisor& divisor = kDivisors[decimals];
+  const int up = __builtin_clzll(mantissa);
+  mantissa <<= static_cast<unsigned>(up);
+  // Too small by less than two: the reciprocal's rest and the product's are each below one.
+  auto whole =
+      static_cast<std::uint64_t>((static_cast<Wide>(mantissa) * divisor.reciprocal) >> 64U);
+  // Of 64 bits 11 are rounded away, of 63 10.
+  auto top = static_cast<unsigned>(whole >> 63U);
+  std::uint64_t half = std::uint64_t{512} << top;
+  std::uint64_t tail = whole & (2 * half - 1);
+  bool exact = false;
+  if (half - tail <= 2) {  // once in some hundred: a tie, or on either side of one
+    const Wide dividend = static_cast<Wide>(mantissa) << 63U;
+    whole = static_cast<std::uint64_t>(dividend / divisor.five);
+    exact = static_cast<Wide>(whole) * divisor.five == dividend;
+    top = static_cast<unsigned>(whole >> 63U);
+    half = std::uint64_t{512} << top;
+    tail = whole & (2 * half - 1);
+  }
+  std::uint64_t rounded = whole >> 10U >> top;
+  if (tail > half || (tail == half && (!exact || (rounded & 1U) != 0))) ++rounded;
+  // rounded x 2^power: its highest bit is the one that a float64 implies, or, rounded up to 2^53,
+  // raises the exponent by one.
+  const int power = static_cast<int>(top) + 10 - 63 + divisor.shift - up;
+  constexpr int kBits = std::numeric_limits<double>::digits;
+  constexpr int kBias = std::numeric_limits<double>::max_exponent - 1;
+  const auto exponent = static_cast<std::uint64_t>(power + kBits - 1 + kBias - 1);
+  return std::bit_cast<double>((exponent << static_cast<unsigned>(kBits - 1)) + rounded);
+}
 
 }  // namespace
 
@@ -223,27 +283,31 @@ const char* take_number(const char* const text, const char* const end, Scalar& s
   if (at == end) return nullptr;
   const bool negative = *at == '-';
   if (negative || *at == '+') ++at;
-  const char* const number = negative ? text : at;
-  Digits digits;
-  at = digits.take(at, end);
+  const char* const number = at;
+  std::uint64_t mantissa = 0;
+  at = take_few(at, end, mantissa);
+  std::ptrdiff_t seen = at - number;
   int decimals = 0;
   const bool point = at != end && *at == '.';
   if (point) {
-    const int before = digits.seen;
-    at = digits.take(at + 1, end);
-    decimals = digits.seen - before;
+    const char* const first = at + 1;
+    at = take_many(first, end, mantissa);
+    decimals = static_cast<int>(at - first);
+    seen += decimals;
   }
-  if (digits.seen == 0) return nullptr;
+  if (seen == 0) return nullptr;
+  auto digits = static_cast<int>(seen);  // significant ones
+  if (*number == '0' || *number == '.') digits -= leading_zeros(number, at);
   scalar.notation = Notation::fixed;
   int exponent = 0;
   if (at != end && (*at == 'e' || *at == 'E')) {
     scalar.notation = *at == 'e' ? Notation::lower_e : Notation::upper_e;
     if (!take_exponent(++at, end, exponent)) return nullptr;
-  } else if (!point && digits.count <= 19 && !(negative && digits.mantissa == 0)) {
+  } else if (!point && digits <= 19 && !(negative && mantissa == 0)) {
     // "-0" has a sign that an integer loses.
     constexpr auto most = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
-    if (digits.mantissa <= most + static_cast<std::uint64_t>(negative)) {
-      scalar.bits = negative ? ~digits.mantissa + 1 : digits.mantissa;
+    if (mantissa <= most + static_cast<std::uint64_t>(negative)) {
+      scalar.bits = negative ? ~mantissa + 1 : mantissa;
       scalar.precision = Precision::integer;
       scalar.digits = scalar.last_digit = 0;
       return at;
@@ -251,19 +315,20 @@ const char* take_number(const char* const text, const char* const end, Scalar& s
   }
   const int shift = exponent - decimals;
   double value = 0;
-  if (digits.count <= 15 && shift >= -22 && shift <= 22) {
+  if (digits <= 15 && shift >= -22 && shift <= 22) {
     // Both are exact in float64, so that one operation rounds as it must.
-    const auto whole = static_cast<double>(digits.mantissa);
+    const auto whole = static_cast<double>(mantissa);
     value = shift < 0 ? whole / kPowers[static_cast<std::size_t>(-shift)]
                       : whole * kPowers[static_cast<std::size_t>(shift)];
-    if (negative) value = -value;
+  } else if (digits <= 19 && mantissa != 0 && shift < 0 && shift >= -27) {
+    value = quotient(mantissa, static_cast<std::size_t>(-shift));
   } else {
     const auto [stop, error] = std::from_chars(number, at, value);
     if (stop != at || error != std::errc{}) return nullptr;
   }
-  scalar.bits = std::bit_cast<std::uint64_t>(value);
+  scalar.bits = std::bit_cast<std::uint64_t>(negative ? -value : value);
   scalar.precision = Precision::printed;
-  scalar.digits = std::max(digits.count, 1);
+  scalar.digits = std::max(digits, 1);
   scalar.last_digit = shift;
   return at;
 }

@@ -13,7 +13,7 @@ namespace qualify::evidence {
 
 namespace {
 
-/// Values in a block. A cursor over one holds 20 bytes of each decoded.
+/// Values in a block. A cursor over one holds 24 bytes of each decoded.
 constexpr std::size_t kBlock = 4096;
 
 enum class Settled : std::uint8_t { no, float64, decimals };
@@ -43,7 +43,8 @@ bool is_digest(Precision precision) {
   return precision == Precision::sha256 || precision == Precision::weak_digest;
 }
 bool is_finite(std::uint64_t bits) {
-  return std::isfinite(std::bit_cast<double>(bits));
+  constexpr std::uint64_t exponent = 0x7FF0000000000000U;
+  return (bits & exponent) != exponent;
 }
 
 template <class T>
@@ -59,75 +60,55 @@ const char* take(const char* from, T* to, std::size_t count) {
   return from + count * sizeof(T);
 }
 
-/// The step between neighbours when it is the same for all: 0 of a constant.
-template <class T>
-std::optional<T> common_step(const std::vector<T>& values) {
-  const auto step = values.size() > 1 ? static_cast<T>(values[1] - values[0]) : static_cast<T>(0);
-  for (std::size_t i = 2; i < values.size(); ++i) {
-    if (static_cast<T>(values[i] - values[i - 1]) != step) return std::nullopt;
-  }
-  return step;
-}
-
 enum Flag : std::uint8_t { equal_steps = 1, one_kind = 2, bits_in_steps = 4, bits_narrow = 8 };
 
 }  // namespace
 
 struct OpenBlock {
-  std::vector<std::int64_t> iterations;
-  std::vector<std::uint64_t> bits;  ///< of a digest: its place in `texts`
-  std::vector<std::uint32_t> words;
+  struct Item {
+    std::int64_t iteration = 0;
+    std::uint64_t bits = 0;  ///< of a digest: its place in `texts`
+    std::uint32_t word = 0;
+  };
+  std::vector<Item> items;
   std::vector<std::string> texts;
 
-  [[nodiscard]] std::size_t size() const { return iterations.size(); }
-  void set(std::size_t at, std::int64_t iteration, const Scalar& scalar) {
-    iterations[at] = iteration;
-    words[at] = packed(scalar);
-    bits[at] = scalar.bits;
-    if (is_digest(scalar.precision)) {
-      bits[at] = texts.size();
-      texts.push_back(scalar.text);
-    }
+  [[nodiscard]] std::size_t size() const { return items.size(); }
+  Item item(std::int64_t iteration, const Scalar& scalar) {
+    const bool text = is_digest(scalar.precision);
+    return {iteration, text ? keep(scalar.text) : scalar.bits, packed(scalar)};
+  }
+  /// Not within append(), of which nearly no value is a digest.
+  [[gnu::noinline]] std::uint64_t keep(const std::string& text) {
+    texts.push_back(text);
+    return texts.size() - 1;
   }
   void append(std::int64_t iteration, const Scalar& scalar) {
-    iterations.push_back(iteration);
-    words.push_back(packed(scalar));
-    bits.push_back(scalar.bits);
-    if (is_digest(scalar.precision)) {
-      bits.back() = texts.size();
-      texts.push_back(scalar.text);
-    }
+    items.push_back(item(iteration, scalar));
   }
   void insert(std::size_t at, std::int64_t iteration, const Scalar& scalar) {
-    const auto offset = static_cast<std::ptrdiff_t>(at);
-    iterations.insert(iterations.begin() + offset, 0);
-    bits.insert(bits.begin() + offset, 0);
-    words.insert(words.begin() + offset, 0);
-    set(at, iteration, scalar);
+    items.insert(items.begin() + static_cast<std::ptrdiff_t>(at), item(iteration, scalar));
   }
-  void erase(std::size_t at) {
-    const auto offset = static_cast<std::ptrdiff_t>(at);
-    iterations.erase(iterations.begin() + offset);
-    bits.erase(bits.begin() + offset);
-    words.erase(words.begin() + offset);
-  }
+  void erase(std::size_t at) { items.erase(items.begin() + static_cast<std::ptrdiff_t>(at)); }
   void copy(std::size_t at, Scalar& to) const {
-    const std::uint32_t word = words[at];
-    to.precision = precision_of(word);
-    to.notation = notation_of(word);
-    to.digits = digits_of(word);
-    to.last_digit = last_digit_of(word);
+    const Item& from = items[at];
+    to.precision = precision_of(from.word);
+    to.notation = notation_of(from.word);
+    to.digits = digits_of(from.word);
+    to.last_digit = last_digit_of(from.word);
     if (is_digest(to.precision)) {
       to.bits = 0;
-      to.text = texts[bits[at]];
+      to.text = texts[from.bits];
     } else {
-      to.bits = bits[at];
+      to.bits = from.bits;
       if (!to.text.empty()) to.text.clear();
     }
   }
   [[nodiscard]] std::size_t lower_bound(std::int64_t iteration) const {
-    return static_cast<std::size_t>(
-        std::lower_bound(iterations.begin(), iterations.end(), iteration) - iterations.begin());
+    const auto found = std::lower_bound(
+        items.begin(), items.end(), iteration,
+        [](const Item& item, std::int64_t wanted) { return item.iteration < wanted; });
+    return static_cast<std::size_t>(found - items.begin());
   }
   /// The upper half.
   OpenBlock split() {
@@ -136,11 +117,9 @@ struct OpenBlock {
     Scalar scalar;
     for (std::size_t i = half; i < size(); ++i) {
       copy(i, scalar);
-      upper.append(iterations[i], scalar);
+      upper.append(items[i].iteration, scalar);
     }
-    iterations.resize(half);
-    bits.resize(half);
-    words.resize(half);
+    items.resize(half);
     return upper;
   }
 };
@@ -160,30 +139,75 @@ struct Block {
 
 namespace {
 
+using Item = OpenBlock::Item;
+
+/// The step between neighbours when it is the same for all: 0 of a constant.
+template <class T>
+std::optional<T> common_step(const std::vector<Item>& items, T Item::*member) {
+  const auto step =
+      items.size() > 1 ? static_cast<T>(items[1].*member - items[0].*member) : static_cast<T>(0);
+  for (std::size_t i = 2; i < items.size(); ++i) {
+    if (static_cast<T>(items[i].*member - items[i - 1].*member) != step) return std::nullopt;
+  }
+  return step;
+}
+
+/// One member of all items, one after the other.
+template <class To, class T>
+void put_all(std::string& bytes, const std::vector<Item>& items, T Item::*member) {
+  std::size_t at = bytes.size();
+  bytes.resize(at + items.size() * sizeof(To));
+  for (const Item& item : items) {
+    const auto value = static_cast<To>(item.*member);
+    std::memcpy(bytes.data() + at, &value, sizeof value);
+    at += sizeof value;
+  }
+}
+
+template <class From, class T>
+const char* take_all(const char* at, std::vector<Item>& items, T Item::*member) {
+  for (Item& item : items) {
+    From value{};
+    at = take(at, &value, 1);
+    item.*member = value;
+  }
+  return at;
+}
+
 std::string pack(const OpenBlock& open) {
-  const auto step = common_step(open.iterations);
-  const bool one = std::all_of(open.words.begin(), open.words.end(),
-                               [&](std::uint32_t word) { return word == open.words.front(); });
-  const auto climb = common_step(open.bits);
-  const bool narrow = std::all_of(open.bits.begin(), open.bits.end(), [](std::uint64_t bits) {
-    return bits <= std::numeric_limits<std::uint32_t>::max();
-  });
+  const std::vector<Item>& items = open.items;
+  const auto step = common_step(items, &Item::iteration);
+  const auto climb = common_step(items, &Item::bits);
+  std::uint32_t other_kinds = 0;
+  std::uint64_t all_bits = 0;
+  for (const Item& item : items) {
+    other_kinds |= item.word ^ items.front().word;
+    all_bits |= item.bits;
+  }
+  const bool one = other_kinds == 0;
+  const bool narrow = all_bits <= std::numeric_limits<std::uint32_t>::max();
   std::string bytes;
+  bytes.reserve(64 + items.size() * ((step ? 0 : 8) + (one ? 0 : 4) +
+                                     (climb    ? 0
+                                      : narrow ? 4
+                                               : 8)));
   bytes.push_back(static_cast<char>((step ? equal_steps : 0) | (one ? one_kind : 0) |
                                     (climb ? bits_in_steps : 0) | (narrow ? bits_narrow : 0)));
   if (step)
     put(bytes, &*step, 1);
   else
-    put(bytes, open.iterations.data(), open.size());
-  put(bytes, open.words.data(), one ? 1 : open.size());
+    put_all<std::int64_t>(bytes, items, &Item::iteration);
+  if (one)
+    put(bytes, &items.front().word, 1);
+  else
+    put_all<std::uint32_t>(bytes, items, &Item::word);
   if (climb) {
-    put(bytes, open.bits.data(), 1);
+    put(bytes, &items.front().bits, 1);
     put(bytes, &*climb, 1);
   } else if (narrow) {
-    const std::vector<std::uint32_t> low(open.bits.begin(), open.bits.end());
-    put(bytes, low.data(), low.size());
+    put_all<std::uint32_t>(bytes, items, &Item::bits);
   } else {
-    put(bytes, open.bits.data(), open.size());
+    put_all<std::uint64_t>(bytes, items, &Item::bits);
   }
   const auto texts = static_cast<std::uint32_t>(open.texts.size());
   put(bytes, &texts, 1);
@@ -198,9 +222,8 @@ std::string pack(const OpenBlock& open) {
 void settle_words(const Block& block, OpenBlock& open) {
   if (block.settled == Settled::no || !block.has_printed) return;
   const std::uint32_t float64 = packed(Scalar{});
-  for (std::size_t i = 0; i < open.size(); ++i) {
-    std::uint32_t& word = open.words[i];
-    if (precision_of(word) != Precision::printed || !is_finite(open.bits[i])) continue;
+  for (auto& [iteration, bits, word] : open.items) {
+    if (precision_of(word) != Precision::printed || !is_finite(bits)) continue;
     if (block.settled == Settled::float64) {
       word = float64;
     } else if (notation_of(word) == Notation::fixed && -last_digit_of(word) < block.decimals) {
@@ -225,37 +248,40 @@ void unpack(const Block& block, const Spool* spool, OpenBlock& open) {
   const char* at = bytes->data();
   std::uint8_t flags = 0;
   at = take(at, &flags, 1);
-  open.iterations.resize(count);
-  open.words.resize(count);
-  open.bits.resize(count);
+  std::vector<Item>& items = open.items;
+  items.resize(count);
   open.texts.clear();
   if ((flags & equal_steps) != 0) {
     std::int64_t step = 0;
     at = take(at, &step, 1);
     std::int64_t iteration = block.first;
-    for (std::size_t i = 0; i < count; ++i, iteration += step) open.iterations[i] = iteration;
+    for (Item& item : items) {
+      item.iteration = iteration;
+      iteration += step;
+    }
   } else {
-    at = take(at, open.iterations.data(), count);
+    at = take_all<std::int64_t>(at, items, &Item::iteration);
   }
   if ((flags & one_kind) != 0) {
     std::uint32_t word = 0;
     at = take(at, &word, 1);
-    std::fill(open.words.begin(), open.words.end(), word);
+    for (Item& item : items) item.word = word;
   } else {
-    at = take(at, open.words.data(), count);
+    at = take_all<std::uint32_t>(at, items, &Item::word);
   }
   if ((flags & bits_in_steps) != 0) {
     std::uint64_t bits = 0;
     std::uint64_t climb = 0;
     at = take(at, &bits, 1);
     at = take(at, &climb, 1);
-    for (std::size_t i = 0; i < count; ++i, bits += climb) open.bits[i] = bits;
+    for (Item& item : items) {
+      item.bits = bits;
+      bits += climb;
+    }
   } else if ((flags & bits_narrow) != 0) {
-    std::vector<std::uint32_t> low(count);
-    at = take(at, low.data(), count);
-    std::copy(low.begin(), low.end(), open.bits.begin());
+    at = take_all<std::uint32_t>(at, items, &Item::bits);
   } else {
-    at = take(at, open.bits.data(), count);
+    at = take_all<std::uint64_t>(at, items, &Item::bits);
   }
   std::uint32_t texts = 0;
   at = take(at, &texts, 1);
@@ -270,13 +296,13 @@ void unpack(const Block& block, const Spool* spool, OpenBlock& open) {
 
 Block sealed(const OpenBlock& open, Spool* spool) {
   Block block;
-  block.first = open.iterations.front();
-  block.last = open.iterations.back();
+  block.first = open.items.front().iteration;
+  block.last = open.items.back().iteration;
   block.count = static_cast<std::uint32_t>(open.size());
-  for (std::size_t i = 0; i < open.size(); ++i) {
-    const Precision precision = precision_of(open.words[i]);
+  for (const Item& item : open.items) {
+    const Precision precision = precision_of(item.word);
     const bool printed = precision == Precision::printed;
-    if (printed && is_finite(open.bits[i]))
+    if (printed && is_finite(item.bits))
       block.has_printed = true;
     else if (printed || precision == Precision::weak_digest)
       block.has_inexact = true;
@@ -314,11 +340,11 @@ Values& Values::operator=(const Values& other) {
 }
 
 std::int64_t Values::first_iteration() const {
-  return open_ && open_index_ == 0 ? open_->iterations.front() : blocks_.front().first;
+  return open_ && open_index_ == 0 ? open_->items.front().iteration : blocks_.front().first;
 }
 
 std::int64_t Values::last_iteration() const {
-  return open_ && open_index_ + 1 == blocks_.size() ? open_->iterations.back()
+  return open_ && open_index_ + 1 == blocks_.size() ? open_->items.back().iteration
                                                     : blocks_.back().last;
 }
 
@@ -335,6 +361,7 @@ bool Values::all_exact() const {
 }
 
 void Values::seal() {
+  room_ = 0;
   if (!open_) return;
   blocks_[open_index_] = sealed(*open_, spool_.get());
   open_.reset();
@@ -356,24 +383,24 @@ void Values::append(std::int64_t iteration, const Scalar& scalar) {
       open(blocks_.size() - 1);
     } else {
       open_ = std::make_unique<OpenBlock>();
-      open_->iterations.reserve(std::min(size_, kBlock));
-      open_->words.reserve(std::min(size_, kBlock));
-      open_->bits.reserve(std::min(size_, kBlock));
+      open_->items.reserve(std::min(size_, kBlock));
       open_index_ = blocks_.size();
       blocks_.emplace_back();
     }
   }
   open_->append(iteration, scalar);
   ++size_;
+  room_ = kBlock - open_->size();
 }
 
 Values::Place Values::place_of(std::int64_t iteration) {
+  room_ = 0;
   std::size_t low = 0;
   std::size_t high = blocks_.size() - 1;  // the last block takes whatever lies beyond
   while (low < high) {
     const std::size_t middle = (low + high) / 2;
     const std::int64_t last =
-        open_ && open_index_ == middle ? open_->iterations.back() : blocks_[middle].last;
+        open_ && open_index_ == middle ? open_->items.back().iteration : blocks_[middle].last;
     if (last < iteration)
       low = middle + 1;
     else
@@ -381,7 +408,7 @@ Values::Place Values::place_of(std::int64_t iteration) {
   }
   open(low);
   const std::size_t at = open_->lower_bound(iteration);
-  return {low, at, at < open_->size() && open_->iterations[at] == iteration};
+  return {low, at, at < open_->size() && open_->items[at].iteration == iteration};
 }
 
 std::optional<Scalar> Values::find(std::int64_t iteration) const {
@@ -390,16 +417,16 @@ std::optional<Scalar> Values::find(std::int64_t iteration) const {
     const std::size_t middle = (low + high) / 2;
     const bool is_open = open_ && open_index_ == middle;
     const Block& block = blocks_[middle];
-    if ((is_open ? open_->iterations.back() : block.last) < iteration) {
+    if ((is_open ? open_->items.back().iteration : block.last) < iteration) {
       low = middle + 1;
-    } else if ((is_open ? open_->iterations.front() : block.first) > iteration) {
+    } else if ((is_open ? open_->items.front().iteration : block.first) > iteration) {
       high = middle;
     } else {
       OpenBlock decoded;
       if (!is_open) unpack(block, spool_.get(), decoded);
       const OpenBlock& found = is_open ? *open_ : decoded;
       const std::size_t at = found.lower_bound(iteration);
-      if (at >= found.size() || found.iterations[at] != iteration) return std::nullopt;
+      if (at >= found.size() || found.items[at].iteration != iteration) return std::nullopt;
       Scalar scalar;
       found.copy(at, scalar);
       return scalar;
@@ -415,7 +442,7 @@ Scalar Values::at(std::int64_t iteration) const {
 }
 
 /// What settle() goes by.
-void Values::note(const Scalar& scalar) {
+inline void Values::note(const Scalar& scalar) {
   if (scalar.precision != Precision::printed || !is_finite(scalar.bits)) return;
   most_digits_ = std::max(most_digits_, scalar.digits);
   if (scalar.notation == Notation::fixed)
@@ -423,6 +450,17 @@ void Values::note(const Scalar& scalar) {
 }
 
 bool Values::append_later(std::int64_t iteration, const Scalar& scalar) {
+  if (room_ == 0) return append_with_room(iteration, scalar);
+  if (open_->items.back().iteration >= iteration) return false;
+  note(scalar);
+  open_->append(iteration, scalar);
+  ++size_;
+  --room_;
+  return true;
+}
+
+/// Where the block that takes it must first be made or opened.
+bool Values::append_with_room(std::int64_t iteration, const Scalar& scalar) {
   if (size_ > 0 && last_iteration() >= iteration) return false;
   note(scalar);
   append(iteration, scalar);
@@ -449,7 +487,8 @@ bool Values::insert(std::int64_t iteration, const Scalar& scalar, Scalar* found)
 
 void Values::insert_or_assign(std::int64_t iteration, const Scalar& scalar) {
   if (insert(iteration, scalar)) return;
-  open_->set(place_of(iteration).at, iteration, scalar);
+  const Place place = place_of(iteration);
+  open_->items[place.at] = open_->item(iteration, scalar);
 }
 
 void Values::erase(std::int64_t iteration) {
@@ -514,7 +553,7 @@ void Values::const_iterator::load() {
     unpack(values_->blocks_[block_], values_->spool_.get(), *decoded_);
   }
   const OpenBlock& open = decoded_ ? *decoded_ : *values_->open_;
-  current_.first = open.iterations[at_];
+  current_.first = open.items[at_].iteration;
   open.copy(at_, current_.second);
 }
 
@@ -525,7 +564,7 @@ Values::const_iterator& Values::const_iterator::operator++() {
     at_ = 0;
     load();
   } else {
-    current_.first = open.iterations[at_];
+    current_.first = open.items[at_].iteration;
     open.copy(at_, current_.second);
   }
   return *this;

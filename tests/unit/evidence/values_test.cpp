@@ -3,7 +3,9 @@
 
 #include <gmock/gmock.h>
 
+#include <array>
 #include <bit>
+#include <charconv>
 #include <cmath>
 #include <map>
 #include <random>
@@ -197,6 +199,37 @@ TEST(ParseNumber, GivesTheBitsThatTheLibraryGives) {
     ASSERT_TRUE(scalar) << text;
     ASSERT_EQ(scalar->bits, std::bit_cast<std::uint64_t>(std::strtod(text.c_str(), nullptr)))
         << text;
+  }
+}
+
+/// Decimals that are a float64, lie in the middle between two, or next to the middle.
+TEST(ParseNumber, RoundsTiesAndTheirNeighboursAsTheLibraryDoes) {
+  std::mt19937_64 random(12);
+  for (int i = 0; i < 200'000; ++i) {
+    // An odd number of 54 bits over 2^k is a tie, and has k decimals.
+    const auto decimals = random() % 4 + 1;
+    std::uint64_t mantissa = (std::uint64_t{1} << 53U | random() >> 11U) | 1U;
+    for (std::uint64_t k = 0; k < decimals; ++k) mantissa *= 5;
+    mantissa += random() % 3 - 1;
+    const std::string text = std::string(random() % 2 == 0 ? "-" : "") + std::to_string(mantissa) +
+                             "e-" + std::to_string(decimals);
+    ASSERT_EQ(parse_number(text)->bits,
+              std::bit_cast<std::uint64_t>(std::strtod(text.c_str(), nullptr)))
+        << text;
+  }
+  // Shortest forms give back the bits, over all magnitudes.
+  for (int i = 0; i < 200'000; ++i) {
+    const double value =
+        std::ldexp(static_cast<double>(random() >> 11U), static_cast<int>(random() % 160) - 150);
+    std::array<char, 40> buffer{};
+    for (const auto format :
+         {std::chars_format::general, std::chars_format::scientific, std::chars_format::fixed}) {
+      char* const end =
+          std::to_chars(buffer.data(), buffer.data() + buffer.size(), value, format).ptr;
+      const std::string_view text(buffer.data(), static_cast<std::size_t>(end - buffer.data()));
+      if (text.find_first_of(".e") == std::string_view::npos) continue;  // an integer
+      ASSERT_EQ(parse_number(text)->bits, std::bit_cast<std::uint64_t>(value)) << text;
+    }
   }
 }
 

@@ -118,11 +118,13 @@ class Values {
   void open(std::size_t block);
   void seal();
   void append(std::int64_t iteration, const Scalar& scalar);
+  bool append_with_room(std::int64_t iteration, const Scalar& scalar);
   void note(const Scalar& scalar);
 
   std::vector<Block> blocks_;
   std::unique_ptr<OpenBlock> open_;  ///< stands for blocks_[open_index_]
   std::size_t open_index_ = 0;
+  std::size_t room_ = 0;  ///< values that the open block takes as they come; 0: ask
   std::shared_ptr<Spool> spool_;
   std::size_t size_ = 0;
   int most_digits_ = 0;    ///< of printed finite values since the last settle()
