@@ -69,11 +69,12 @@ class Pieces {
     std::unique_lock lock(mutex_);
     const std::uint64_t index = taken_[taker];
     done_[taker] = index;
-    changed_.notify_one();
-    changed_.wait(lock, [&] {
-      const bool room = index < std::min(done_[hasher], done_[sender]) + kPieces;
-      return stopped_ || index < read_ || (!reading_ && room);
-    });
+    wake(other(taker));
+    if (!can_go(taker, 1)) {
+      waiting_[taker] = true;
+      changed_[taker].wait(lock, [&] { return can_go(taker, kRoom); });
+      waiting_[taker] = false;
+    }
     if (index == read_ && !stopped_) {
       reading_ = true;
       lock.unlock();
@@ -83,20 +84,35 @@ class Pieces {
       if (!size) error_ = size.error();
       sizes_[index % kPieces] = size.value_or(0);
       ++read_;
-      changed_.notify_one();
+      wake(other(taker));
     }
     if (stopped_) return {};
     taken_[taker] = index + 1;
     return {buffer(index), sizes_[index % kPieces]};
   }
+  /// The sender's: no more pieces for either.
   void stop() {
     const std::lock_guard lock(mutex_);
     stopped_ = true;
-    changed_.notify_one();
+    wake(hasher);
   }
   [[nodiscard]] const std::optional<Error>& error() const { return error_; }
 
  private:
+  /// Pieces of room that a taker who went ahead as far as it could is woken for. Waking costs a
+  /// system call, and on a virtual machine more; the other has as many pieces left meanwhile.
+  static constexpr std::uint64_t kRoom = kPieces / 2;
+
+  static Taker other(Taker taker) { return taker == hasher ? sender : hasher; }
+  /// Never both wait: whoever has taken all that is read may read on.
+  [[nodiscard]] bool can_go(Taker taker, std::uint64_t room) const {
+    const std::uint64_t index = taken_[taker];
+    return stopped_ || index < read_ ||
+           (!reading_ && index + room <= std::min(done_[hasher], done_[sender]) + kPieces);
+  }
+  void wake(Taker taker) {
+    if (waiting_[taker] && can_go(taker, kRoom)) changed_[taker].notify_one();
+  }
   std::byte* buffer(std::uint64_t index) {
     auto& slot = buffers_[index % kPieces];
     if (!slot) slot = std::make_unique_for_overwrite<std::byte[]>(kPiece);
@@ -105,28 +121,31 @@ class Pieces {
   const int from_;
   const std::filesystem::path& name_;
   std::mutex mutex_;
-  std::condition_variable changed_;
+  std::array<std::condition_variable, 2> changed_;  ///< for each taker
   std::array<std::unique_ptr<std::byte[]>, kPieces> buffers_;
   std::array<std::size_t, kPieces> sizes_{};
   std::array<std::uint64_t, 2> taken_{};  ///< pieces given out to each
   std::array<std::uint64_t, 2> done_{};   ///< of these, those that it is done with
   std::uint64_t read_ = 0;
   bool reading_ = false;
+  std::array<bool, 2> waiting_{};
   bool stopped_ = false;
   std::optional<Error> error_;
 };
 
 /// What another processor has read lies in its cache, from where it comes too slowly for SHA-256
-/// when it is first asked for as it is needed.
+/// when it is first asked for as it is needed. Sixteen lines at a time are what a core can have
+/// under way: asked for more, it stands still.
 void hash_fetching_ahead(Sha256& hash, std::span<const std::byte> piece) {
+  constexpr std::size_t kStep = 1024;
   constexpr std::size_t kAhead = 4096;
   constexpr std::size_t kLine = 64;
-  for (std::size_t at = 0; at < piece.size(); at += kAhead) {
-    const std::size_t end = std::min(at + 2 * kAhead, piece.size());
+  for (std::size_t at = 0; at < piece.size(); at += kStep) {
+    const std::size_t end = std::min(at + kAhead + kStep, piece.size());
     for (std::size_t i = at + kAhead; i < end; i += kLine) {
       __builtin_prefetch(&piece[i], 0, 2);
     }
-    hash.update(piece.subspan(at, std::min(kAhead, piece.size() - at)));
+    hash.update(piece.subspan(at, std::min(kStep, piece.size() - at)));
   }
 }
 
