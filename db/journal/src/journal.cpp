@@ -112,6 +112,17 @@ Result<std::vector<std::string>> Journal::latest_qualifications() const {
   return names_of(*select);
 }
 
+Result<std::string> Journal::latest_with(const std::string& gate, const std::string& kind) const {
+  auto select = database_->prepare(
+      "SELECT name FROM qualification WHERE gate = ?1 AND EXISTS (SELECT 1 FROM event WHERE "
+      "qualification = name AND kind = ?2) ORDER BY number DESC LIMIT 1");
+  if (!select) return tl::unexpected(select.error());
+  select->bind(1, gate).bind(2, kind);
+  auto row = select->step();
+  if (!row) return tl::unexpected(row.error());
+  return *row ? select->text(0) : std::string();
+}
+
 Result<std::string> Journal::start_qualification(Time time, const std::string& gate,
                                                  const Digest& bundle, const Digest& policy,
                                                  const Json& plan, const Json& criteria) {

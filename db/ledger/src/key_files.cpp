@@ -1,6 +1,8 @@
 #include <openssl/core_names.h>
 #include <openssl/ec.h>
 #include <openssl/pem.h>
+#include <openssl/store.h>
+#include <openssl/ui.h>
 #include <openssl/x509.h>
 #include "qualify/base/files.hpp"
 #include "qualify/ledger/signer.hpp"
@@ -78,7 +80,53 @@ extern "C" int give_passphrase(char* buffer, int size, int /*writing*/, void* da
   return static_cast<int>(passphrase.given.size());
 }
 
+Unexpected no_key(const Passphrase& passphrase, const std::string& where, const std::string& what) {
+  if (passphrase.wanted && passphrase.given.empty()) {
+    return fail(Errc::invalid_input,
+                "the key is encrypted and no passphrase was given" +
+                    (passphrase.why_not.empty() ? "" : ": " + passphrase.why_not),
+                where);
+  }
+  if (passphrase.wanted) {
+    return fail(Errc::invalid_input, "wrong passphrase, or a damaged key", where);
+  }
+  return fail(Errc::invalid_input, what, where);
+}
+
+struct CloseStore {
+  void operator()(OSSL_STORE_CTX* store) const { OSSL_STORE_close(store); }
+};
+
 }  // namespace
+
+Result<std::unique_ptr<Signer>> load_key_from_store(const std::string& uri,
+                                                    const AskPassphrase& ask) {
+  const fs::path shown = uri;
+  Passphrase passphrase{&ask, &shown, false, {}, {}};
+  const std::unique_ptr<UI_METHOD, void (*)(UI_METHOD*)> asking(
+      UI_UTIL_wrap_read_pem_callback(give_passphrase, 0), UI_destroy_method);
+  const std::unique_ptr<OSSL_STORE_CTX, CloseStore> store(
+      OSSL_STORE_open(uri.c_str(), asking.get(), &passphrase, nullptr, nullptr));
+  if (!store) {
+    return fail(Errc::invalid_input, "cannot open the key: " + openssl_reason(), uri,
+                "a PKCS#11 key needs an OpenSSL provider (docs/operations.md)");
+  }
+  while (OSSL_STORE_eof(store.get()) == 0) {
+    OSSL_STORE_INFO* found = OSSL_STORE_load(store.get());
+    if (found == nullptr) break;
+    Key key(OSSL_STORE_INFO_get_type(found) == OSSL_STORE_INFO_PKEY
+                ? OSSL_STORE_INFO_get1_PKEY(found)
+                : nullptr);
+    OSSL_STORE_INFO_free(found);
+    if (!key) continue;
+    auto signer = signer_of(std::move(key));
+    if (signer) return signer;
+    Error error = signer.error();
+    error.context = uri;
+    return tl::unexpected(std::move(error));
+  }
+  return no_key(passphrase, uri, "no private key there: " + openssl_reason());
+}
 
 Result<std::unique_ptr<Signer>> create_key(const std::filesystem::path& file,
                                            const std::string& passphrase) {
@@ -114,17 +162,7 @@ Result<std::unique_ptr<Signer>> load_key(const std::filesystem::path& file,
   Passphrase passphrase{&ask, &file, false, {}, {}};
   Key key(PEM_read_bio_PrivateKey(bio.get(), nullptr, give_passphrase, &passphrase));
   if (!key) {
-    const std::string reason = openssl_reason();
-    if (passphrase.wanted && passphrase.given.empty()) {
-      return fail(Errc::invalid_input,
-                  "the key is encrypted and no passphrase was given" +
-                      (passphrase.why_not.empty() ? "" : ": " + passphrase.why_not),
-                  file.string());
-    }
-    if (passphrase.wanted) {
-      return fail(Errc::invalid_input, "wrong passphrase, or a damaged key", file.string());
-    }
-    return fail(Errc::invalid_input, "not a PEM private key: " + reason, file.string());
+    return no_key(passphrase, file.string(), "not a PEM private key: " + openssl_reason());
   }
   auto signer = signer_of(std::move(key));
   if (!signer) {

@@ -10,7 +10,8 @@ namespace qualify::ledger {
 
 namespace {
 
-constexpr std::array kKinds = {"certificate", "grant", "revocation", "baseline"};
+constexpr std::array kKinds = {"certificate", "grant",  "revocation", "baseline",
+                               "decision",    "waiver", "approval",   "signoff"};
 constexpr const char* kStatementType = "https://in-toto.io/Statement/v1";
 constexpr std::size_t kMinPrefix = 6;  // hex digits
 
@@ -195,6 +196,16 @@ Result<std::vector<Record>> Ledger::records(std::optional<RecordKind> kind,
   if (kind) select->bind(1, name_of(*kind));
   if (!gate.empty()) select->bind(2, gate);
   return all_of(*select);
+}
+
+Result<std::optional<Record>> Ledger::newest(RecordKind kind, const std::string& gate) const {
+  auto select = database_->prepare(std::string(kSelect) +
+                                   "WHERE kind = ?1 AND gate = ?2 ORDER BY position DESC LIMIT 1");
+  if (!select) return tl::unexpected(select.error());
+  select->bind(1, name_of(kind)).bind(2, gate);
+  auto found = all_of(*select);
+  if (!found) return tl::unexpected(found.error());
+  return found->empty() ? std::nullopt : std::optional(std::move(found->front()));
 }
 
 Result<void> Ledger::for_each(const Visit& visit) const {

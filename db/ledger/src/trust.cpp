@@ -77,35 +77,44 @@ Result<const Role*> Trust::role(const std::string& name) const {
   return &*found;
 }
 
-Result<std::string> Trust::signer_of(const Record& record, const std::string& role_name) const {
+Result<std::string> Trust::person_of(const std::string& key_id, Time time,
+                                     const std::string& role_name) const {
   const auto wanted = role(role_name);
   if (!wanted) return tl::unexpected(wanted.error());
-  const std::string where = "record " + record.id.substr(0, 12);
-  if (auto whole = verify_record(record); !whole) return tl::unexpected(whole.error());
-  const std::string& id = record.envelope.key_id;
   for (const Person& person : persons_) {
     bool theirs = false;
     bool then = false;
     for (const TrustedKey& each : person.keys) {
-      if (each.key.key_id() != id) continue;
+      if (each.key.key_id() != key_id) continue;
       theirs = true;
-      then = then || covers(each, record.time);
+      then = then || covers(each, time);
     }
     if (!theirs) continue;
     if (!then) {
-      return fail(Errc::refused,
-                  "the key " + id.substr(0, 12) + " was not " + person.name + "'s at " +
-                      format_time(record.time),
-                  where);
+      return fail(Errc::refused, "the key " + key_id.substr(0, 12) + " was not " + person.name +
+                                     "'s at " + format_time(time));
     }
     const auto& members = (*wanted)->persons;
     if (std::find(members.begin(), members.end(), person.name) == members.end()) {
-      return fail(Errc::refused, person.name + " does not have the role " + role_name, where);
+      return fail(Errc::refused, person.name + " does not have the role " + role_name);
     }
     return person.name;
   }
-  return fail(Errc::refused, "the key " + id.substr(0, 12) + " is nobody's", where,
+  return fail(Errc::refused, "the key " + key_id.substr(0, 12) + " is nobody's", {},
               "signers are declared in qualification.yaml");
+}
+
+Result<std::string> Trust::signer_of(const Record& record, const std::string& role_name) const {
+  const auto wanted = role(role_name);
+  if (!wanted) return tl::unexpected(wanted.error());
+  if (auto whole = verify_record(record); !whole) return tl::unexpected(whole.error());
+  auto person = person_of(record.envelope.key_id, record.time, role_name);
+  if (!person) {
+    Error error = person.error();
+    error.context = "record " + record.id.substr(0, 12);
+    return tl::unexpected(std::move(error));
+  }
+  return person;
 }
 
 Result<Tally> Trust::tally(const std::vector<Record>& records, const std::string& role_name) const {

@@ -110,15 +110,28 @@ const Gate* Qualification::gate(const std::string& name) const {
   return nullptr;
 }
 
-Result<Qualification> read_qualification(const std::filesystem::path& file) {
-  const auto root = spec::read_yaml(file);
+namespace {
+
+/// Gates, and what they say of one another.
+Result<Qualification> read_whole(const Result<spec::Node>& root, const std::string& file) {
   if (!root) return tl::unexpected(root.error());
-  auto qualification = read_gates(*root, file.string());
+  auto qualification = read_gates(*root, file);
   if (!qualification) return qualification;
-  spec::Faults faults(file.string());
+  spec::Faults faults(file);
   check_parts(*qualification, *root, faults);
   if (!faults.empty()) return faults.fail();
   return qualification;
+}
+
+}  // namespace
+
+Result<Qualification> read_qualification(const std::filesystem::path& file) {
+  return read_whole(spec::read_yaml(file), file.string());
+}
+
+Result<Qualification> parse_qualification(std::string_view text,
+                                          const std::filesystem::path& file) {
+  return read_whole(spec::parse_yaml(text, file.string()), file.string());
 }
 
 Result<Qualification> read_gates(const spec::Node& root, const std::string& file) {
@@ -139,6 +152,7 @@ Result<Qualification> read_gates(const spec::Node& root, const std::string& file
     read_kind(entry, gate);
     qualification.gates.push_back(std::move(gate));
   });
+  read_people(fields, file, qualification);
   fields.finish();
   if (faults.empty() && qualification.gates.empty()) {
     faults.add(root.mark, "no gates are declared", "add at least one below 'gates:'");

@@ -13,6 +13,9 @@ inline constexpr double kAlpha = 0.05;  ///< one-sided error of a performance ga
 inline constexpr std::int64_t kMaxRuns = 1000;
 inline constexpr std::int64_t kMaxSteps = std::numeric_limits<std::int32_t>::max();
 
+/// `people`, `roles` and `releases`, after the gates.
+void read_people(spec::Fields& fields, const std::string& file, Qualification& to);
+
 /// The one reader of gates, whether a person wrote them or a journal recorded them.
 /// All faults at once. Errors: invalid_input.
 [[nodiscard]] Result<Qualification> read_gates(const spec::Node& root, const std::string& file);

@@ -28,6 +28,11 @@ void add_disarm(CLI::App& app, Session& session);
 void add_daemon(CLI::App& app, Session& session);
 void add_status(CLI::App& app, Session& session);
 void add_explain(CLI::App& app, Session& session);
+void add_decide(CLI::App& app, Session& session);
+void add_waive(CLI::App& app, Session& session);
+void add_revoke(CLI::App& app, Session& session);
+void add_signoff(CLI::App& app, Session& session);
+void add_key(CLI::App& app, Session& session);
 void add_compare(CLI::App& app, Session& session);
 void add_baseline(CLI::App& app, Session& session);
 void add_perf(CLI::App& app, Session& session);
@@ -43,7 +48,8 @@ inline const std::vector<AddCommand> kCommands = {
     add_init,     add_doctor,  add_bundle,  add_reservation, add_gate,     add_plan,
     add_run,      add_resume,  add_cancel,  add_arm,         add_disarm,   add_daemon,
     add_status,   add_explain, add_history, add_compare,     add_localize, add_trace,
-    add_baseline, add_perf,    add_cert,    add_log,         add_verify,   add_job,
+    add_baseline, add_perf,    add_decide,  add_waive,       add_revoke,   add_signoff,
+    add_key,      add_cert,    add_log,     add_verify,      add_job,
 };
 
 }  // namespace qualify::cli

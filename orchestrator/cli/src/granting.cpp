@@ -3,12 +3,13 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "qualify/certify/records.hpp"
+
 namespace qualify::cli {
 
 namespace {
 
 constexpr const char* kStatementType = "https://in-toto.io/Statement/v1";
-constexpr const char* kRevocationPredicate = "urn:qualify:predicate:revocation:v1";
 constexpr const char* kGrantPredicate = "urn:qualify:predicate:grant:v1";
 
 Json grant_statement(const scheduler::Grant& grant) {
@@ -37,9 +38,9 @@ Result<std::vector<std::string>> revoked(const ledger::Ledger& ledger) {
   if (!records) return tl::unexpected(records.error());
   std::vector<std::string> ids;
   for (const ledger::Record& record : *records) {
-    const auto statement = parse_json(record.envelope.payload, "revocation " + record.id);
-    if (!statement) return tl::unexpected(statement.error());
-    ids.push_back(statement->at("predicate").at("revokes").get<std::string>());
+    const auto revocation = certify::read_revocation(record);
+    if (!revocation) return tl::unexpected(revocation.error());
+    ids.push_back(revocation->revokes);
   }
   return ids;
 }
@@ -129,14 +130,9 @@ Result<std::size_t> revoke_grants(Session& session, run::State& state, const std
   if (!signer) return tl::unexpected(signer.error());
   ledger::Ledger ledger(state.database);
   for (const Standing& grant : *standing) {
-    const Json statement = {
-        {"_type", kStatementType},
-        {"subject",
-         Json::array({{{"name", "grant/" + grant.id}, {"digest", {{"sha256", grant.id}}}}})},
-        {"predicateType", kRevocationPredicate},
-        {"predicate", {{"revokes", grant.id}, {"operator", session.user}}}};
-    const auto record = ledger.append(**signer, ledger::RecordKind::revocation, gate, Digest(),
-                                      session.clock.now(), statement);
+    const auto record = ledger.append(
+        **signer, ledger::RecordKind::revocation, gate, Digest(), session.clock.now(),
+        statement_of(certify::Revocation{grant.id, ledger::RecordKind::grant, session.user, {}}));
     if (!record) return tl::unexpected(record.error());
   }
   return standing->size();

@@ -32,10 +32,10 @@ std::string user_name() {
   return entry != nullptr ? entry->pw_name : std::to_string(::getuid());
 }
 
-int terminal_width() {
+qualify::cli::TerminalSize terminal_size() {
   winsize size{};
-  if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col >= 40) return size.ws_col;
-  return 80;
+  if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col < 40) return {};
+  return {size.ws_col, size.ws_row};
 }
 
 /// A write over the file size limit then fails by name, like one on a full disk, instead of ending
@@ -63,9 +63,11 @@ int main(int argc, char** argv) {
                        host_name(),
                        user_name(),
                        ::isatty(STDERR_FILENO) == 1,
-                       terminal_width(),
+                       terminal_size().columns,
                        {},
-                       Exit::ok};
+                       Exit::ok,
+                       ::isatty(STDOUT_FILENO) == 1,
+                       terminal_size};
 
   CLI::App app;
   cli::describe_program(app, session);

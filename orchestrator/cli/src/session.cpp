@@ -54,7 +54,7 @@ void Session::finish(const Result<Exit>& result) {
     exit = *result;
     return;
   }
-  err << "qualify: " << result.error().describe() << '\n';
+  err << "qualify: " << printable_lines(result.error().describe()) << '\n';
   exit = exit_for(result.error().code);
 }
 
@@ -76,7 +76,9 @@ Exit Session::report(Json record, const std::vector<Error>& faults, bool json,
       print_wrapped(out, whole, 3, width);
     }
   } else {
-    for (const Error& fault : faults) err << "qualify: " << fault.describe() << '\n';
+    for (const Error& fault : faults) {
+      err << "qualify: " << printable_lines(fault.describe()) << '\n';
+    }
   }
   return faults.empty() ? Exit::ok : Exit::integrity;
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <ostream>
@@ -15,6 +16,11 @@
 #include "qualify/scheduler/scheduler.hpp"
 
 namespace qualify::cli {
+
+struct TerminalSize {
+  int columns = 80;
+  int rows = 24;
+};
 
 /// What one invocation has of the world. main() fills it; commands take it, and nothing else
 /// touches streams, environment or the clock.
@@ -32,6 +38,10 @@ struct Session {
 
   std::string state_option;  ///< --state
   Exit exit = Exit::ok;      ///< what main() returns
+
+  bool out_is_terminal = false;
+  /// Of the terminal now: it may be resized while one watches.
+  std::function<TerminalSize()> terminal_size = [] { return TerminalSize{}; };
 
   /// --state, else QUALIFY_STATE, else the nearest .qualify of this folder and those above, else
   /// .qualify here.

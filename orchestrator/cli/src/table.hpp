@@ -22,6 +22,9 @@ class Table {
 /// The text with control characters replaced, safe to print on a terminal.
 [[nodiscard]] std::string printable(const std::string& text);
 
+/// The same, with its line breaks: an error's text.
+[[nodiscard]] std::string printable_lines(const std::string& text);
+
 /// Prints a paragraph wrapped at `width`; lines after the first are indented by `indent`.
 void print_wrapped(std::ostream& out, const std::string& text, int indent, int width);
 

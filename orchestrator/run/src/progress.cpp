@@ -123,7 +123,20 @@ Result<void> apply(QualificationState& state, const journal::Event& entry) {
   }
 }
 
-Result<QualificationState> derive(const std::vector<journal::Event>& events) {
+Result<policy::Gate> KnownCriteria::read(const Json& criteria) {
+  std::string text = criteria.dump();
+  {
+    const std::scoped_lock lock(mutex_);
+    if (const auto found = known_.find(text); found != known_.end()) return found->second;
+  }
+  auto gate = policy::gate_from_json(criteria);
+  if (!gate) return gate;
+  const std::scoped_lock lock(mutex_);
+  known_.emplace(std::move(text), *gate);
+  return gate;
+}
+
+Result<QualificationState> derive(const std::vector<journal::Event>& events, KnownCriteria* known) {
   if (events.empty() || events.front().kind != event::kPlanCreated) {
     return damaged("a qualification starts without a plan");
   }
@@ -136,7 +149,8 @@ Result<QualificationState> derive(const std::vector<journal::Event>& events) {
     if (!parsed) return tl::unexpected(parsed.error());
     state.plan = std::move(*parsed);
     state.plan_digest = plan::plan_digest(state.plan);
-    auto gate = policy::gate_from_json(plan.at("criteria"));
+    auto gate = known != nullptr ? known->read(plan.at("criteria"))
+                                 : policy::gate_from_json(plan.at("criteria"));
     if (!gate) return tl::unexpected(gate.error());
     state.gate = std::move(*gate);
     for (const plan::Run& run : state.plan.runs) state.runs.push_back({run, {}, std::nullopt});

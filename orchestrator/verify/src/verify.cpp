@@ -5,14 +5,19 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "qualify/base/parallel.hpp"
+#include "qualify/certify/records.hpp"
 #include "qualify/certify/statement.hpp"
 #include "qualify/run/evidence.hpp"
 #include "qualify/run/progress.hpp"
 #include "qualify/run/qualification.hpp"
+#include "qualify/signoff/signoff.hpp"
 
 namespace qualify::verify {
 
 namespace {
+
+constexpr std::size_t kBatch = 1024;  // records or qualifications in memory at once
 
 struct Certificate {
   std::string id;
@@ -55,6 +60,7 @@ class Verification {
     if (auto read = check_records(); !read) return tl::unexpected(read.error());
     if (auto read = check_qualifications(); !read) return tl::unexpected(read.error());
     check_certificates();
+    check_signoffs();
     check_contents();
     if (options_.recompute) recompute();
     return std::move(found_);
@@ -72,51 +78,139 @@ class Verification {
     return {};
   }
 
-  /// The log's audit has checked every signature; here it is whose.
+  /// The log's audit has checked every signature; here it is whose, and what certificates say.
   Result<void> check_records() {
     const auto ours = own_key(state_);
     if (!ours) return tl::unexpected(ours.error());
-    return ledger::Ledger(state_.database)
-        .for_each([&](std::int64_t, Result<ledger::Record> record) {
+    std::vector<ledger::Record> batch;
+    const auto flush = [&] {
+      std::vector<std::optional<Result<Certificate>>> certificates(batch.size());
+      for_each_index(batch.size(), options_.threads, [&](std::size_t i) {
+        if (batch[i].kind == ledger::RecordKind::certificate) {
+          certificates[i] = read_certificate(batch[i]);
+        }
+      });
+      for (std::size_t i = 0; i < batch.size(); ++i) {
+        check_whose(*ours, batch[i]);
+        if (batch[i].bundle != Digest()) bundles_[batch[i].bundle].insert(words(batch[i]));
+        if (certificates[i]) take(batch[i], std::move(*certificates[i]));
+      }
+      batch.clear();
+    };
+    auto read =
+        ledger::Ledger(state_.database).for_each([&](std::int64_t, Result<ledger::Record> record) {
           if (!record) return;  // named by the audit
-          if (auto own = signed_by(*ours, *record); !own) note(tl::unexpected(own.error()));
-          if (record->bundle != Digest()) bundles_[record->bundle].insert(words(*record));
-          if (record->kind != ledger::RecordKind::certificate) return;
-          auto certificate = read_certificate(*record);
-          if (!certificate) return note(tl::unexpected(certificate.error()));
-          for (const auto& run : certificate->says.runs) {
-            evidence_[run.evidence].insert(words(*record));
-          }
-          ++found_.certificates;
-          certificates_.push_back(std::move(*certificate));
+          batch.push_back(std::move(*record));
+          if (batch.size() == kBatch) flush();
         });
+    flush();
+    return read;
   }
 
+  void take(const ledger::Record& record, Result<Certificate> certificate) {
+    if (!certificate) return note(tl::unexpected(certificate.error()));
+    for (const auto& run : certificate->says.runs) evidence_[run.evidence].insert(words(record));
+    ++found_.certificates;
+    certificates_.push_back(std::move(*certificate));
+  }
+
+  /// What the state says itself is signed by its key; what people say, by theirs.
+  void check_whose(const ledger::PublicKey& ours, const ledger::Record& record) {
+    using ledger::RecordKind;
+    const char* role = nullptr;
+    std::string person;
+    const auto must_read = [&](const auto& read) {
+      if (!read) return note(tl::unexpected(read.error()));
+      if constexpr (requires { read->person; }) person = read->person;
+    };
+    switch (record.kind) {
+      case RecordKind::decision:
+        role = policy::role::kDecide;
+        must_read(certify::read_decision(record));
+        break;
+      case RecordKind::waiver:
+        role = policy::role::kWaive;
+        must_read(certify::read_waiver(record));
+        break;
+      case RecordKind::approval:
+        role = policy::role::kSign;
+        must_read(certify::read_approval(record));
+        break;
+      case RecordKind::revocation:
+        must_read(certify::read_revocation(record));  // its `by` is for people
+        if (record.public_key_pem == ours.pem()) return;
+        role = policy::role::kRevoke;
+        break;
+      case RecordKind::signoff:
+        signoffs_.push_back(record);
+        [[fallthrough]];
+      default:
+        if (auto own = signed_by(ours, record); !own) note(tl::unexpected(own.error()));
+        return;
+    }
+    ++found_.signed_by_people;
+    if (!options_.people) {
+      return note(fail(Errc::integrity, words(record) + ": nobody's keys are known to check it by",
+                       {},
+                       "name their declaration with: qualify verify --file qualification.yaml"));
+    }
+    const auto signer = options_.people->signer_of(record, role);
+    if (!signer) {
+      return note(fail(Errc::integrity, words(record) + ": " + signer.error().message, {},
+                       "a key that is retired stays declared, with 'until', and its person in "
+                       "the role"));
+    }
+    if (!person.empty() && person != *signer) {
+      note(fail(Errc::integrity,
+                words(record) + ": " + *signer + " signed it in the name of " + person));
+    }
+  }
+
+  void check_signoffs() {
+    for (const ledger::Record& record : signoffs_) {
+      ++found_.signoffs;
+      const auto package = signoff::gather(state_, record);
+      if (!package) {
+        note(tl::unexpected(package.error()), {words(record)});
+        continue;
+      }
+      for (Error& fault : signoff::check(*package)) {
+        note(Unexpected(std::move(fault)), {"release " + record.gate});
+      }
+    }
+  }
+
+  /// Events are read one after the other, as the database gives them, and understood in parallel.
   Result<void> check_qualifications() {
     const journal::Journal journal(state_.database);
     const auto names = journal.qualifications();
     if (!names) return tl::unexpected(names.error());
-    for (const std::string& name : *names) {
-      const auto events = journal.events(name);
-      if (!events) return tl::unexpected(events.error());
-      auto derived = run::derive(*events);
-      if (!derived) {
-        note(tl::unexpected(derived.error()));
-        continue;
+    run::KnownCriteria known;
+    for (std::size_t first = 0; first < names->size(); first += kBatch) {
+      const std::size_t count = std::min(kBatch, names->size() - first);
+      std::vector<std::vector<journal::Event>> events;
+      for (std::size_t i = 0; i < count; ++i) {
+        auto read = journal.events((*names)[first + i]);
+        if (!read) return tl::unexpected(read.error());
+        events.push_back(std::move(*read));
       }
-      const std::string what = "qualification " + name;
-      bundles_[derived->plan.bundle].insert(what);
-      for (const run::RunState& each : derived->runs) {
-        if (each.evidence) evidence_[*each.evidence].insert(what);
-      }
-      if (const auto& baseline = derived->plan.baseline) {
-        evidence_[baseline->evidence].insert(what);
-        bundles_[baseline->bundle].insert(what);
-      }
-      if (derived->judgement) judgements_[*derived->judgement].insert(what);
-      qualifications_.emplace(name, std::move(*derived));
+      std::vector<std::optional<Result<run::QualificationState>>> derived(count);
+      for_each_index(count, options_.threads,
+                     [&](std::size_t i) { derived[i] = run::derive(events[i], &known); });
+      for (std::size_t i = 0; i < count; ++i) take((*names)[first + i], std::move(*derived[i]));
     }
     return {};
+  }
+
+  void take(const std::string& name, Result<run::QualificationState> derived) {
+    if (!derived) return note(tl::unexpected(derived.error()));
+    const std::string what = "qualification " + name;
+    bundles_[derived->plan.bundle].insert(what);
+    for (const run::RunState& each : derived->runs) {
+      if (each.evidence) evidence_[*each.evidence].insert(what);
+    }
+    if (derived->judgement) judgements_[*derived->judgement].insert(what);
+    qualifications_.emplace(name, std::move(*derived));
   }
 
   void check_certificates() {
@@ -218,6 +312,7 @@ class Verification {
   const Options& options_;
   Found found_;
   std::vector<Certificate> certificates_;
+  std::vector<ledger::Record> signoffs_;
   std::map<std::string, run::QualificationState> qualifications_;
   /// Who rests on what.
   std::map<Digest, std::set<std::string>> bundles_;

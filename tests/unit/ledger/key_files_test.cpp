@@ -119,6 +119,29 @@ TEST(KeyFiles, AnEncryptedKeyNeedsItsPassphrase) {
   EXPECT_NE(refused.error().message.find("no terminal"), std::string::npos);
 }
 
+// A token's key comes the same way (pkcs11:…), from another provider than OpenSSL's own for files.
+TEST(KeyFiles, AKeyIsFoundByItsUri) {
+  const TempFolder folder;
+  const auto made = create_key(folder / "key.pem", "correct horse").value();
+  const std::string uri = "file:" + (folder / "key.pem").string();
+  const auto with = [&](const char* passphrase) {
+    return load_key_from_store(
+        uri, [&](const fs::path&) -> Result<std::string> { return std::string(passphrase); });
+  };
+  const auto signer = with("correct horse");
+  ASSERT_TRUE(signer) << signer.error().describe();
+  EXPECT_EQ((*signer)->public_key().key_id(), made->public_key().key_id());
+  EXPECT_TRUE(made->public_key().verify("text", (*signer)->sign("text").value()));
+  EXPECT_EQ(with("wrong").error().code, Errc::invalid_input);
+  EXPECT_NE(load_key_from_store(uri).error().message.find("no passphrase"), std::string::npos);
+}
+
+TEST(KeyFiles, AUriThatNoProviderKnowsSaysWhatIsMissing) {
+  const auto signer = load_key_from_store("pkcs11:token=none;object=none");
+  ASSERT_FALSE(signer);
+  EXPECT_NE(signer.error().hint.find("provider"), std::string::npos);
+}
+
 TEST(KeyFiles, APlainKeyAsksNothing) {
   const TempFolder folder;
   ASSERT_TRUE(create_key(folder / "key.pem"));

@@ -43,6 +43,9 @@ class Journal {
   [[nodiscard]] Result<std::vector<std::string>> qualifications(const std::string& gate = {}) const;
   /// The newest of every gate, oldest first: one look, however many there were before.
   [[nodiscard]] Result<std::vector<std::string>> latest_qualifications() const;
+  /// The newest of a gate that has an event of this kind; empty when none has.
+  [[nodiscard]] Result<std::string> latest_with(const std::string& gate,
+                                                const std::string& kind) const;
   /// Registers "<gate>-<n>" with the next n, the plan and policy digest and appends `plan.created`,
   /// in one transaction. Returns the name. Payload: {bundle, criteria, gate, policy, plan};
   /// `criteria` is the gate as it was declared, whose digest `policy` is.

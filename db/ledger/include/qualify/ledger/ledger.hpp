@@ -12,7 +12,16 @@
 namespace qualify::ledger {
 
 /// What a record states.
-enum class RecordKind { certificate, grant, revocation, baseline };
+enum class RecordKind {
+  certificate,
+  grant,
+  revocation,
+  baseline,
+  decision,  ///< a person's, on one qualification
+  waiver,    ///< a person's, of one gate, for a time
+  approval,  ///< one person's signature under a release
+  signoff    ///< that enough of them are there
+};
 [[nodiscard]] const char* name_of(RecordKind kind);
 /// Errors: invalid_input.
 [[nodiscard]] Result<RecordKind> parse_record_kind(const std::string& text);
@@ -22,8 +31,8 @@ struct Record {
   std::int64_t index = 0;  ///< position in the log, from 0
   RecordKind kind = RecordKind::certificate;
   std::string id;    ///< hex digest of the statement payload: names the record for ever
-  std::string gate;  ///< gate it speaks of
-  Digest bundle;     ///< subject; zero when it has none (grants)
+  std::string gate;  ///< gate that it speaks of; an approval's and a signoff's: the release
+  Digest bundle;     ///< subject; zero when it has none (grants) or several (approvals)
   Time time;         ///< when it was signed, by our clock
   Envelope envelope;
   std::string public_key_pem;
@@ -47,6 +56,9 @@ class Ledger {
   /// In log order. Errors: integrity, io.
   [[nodiscard]] Result<std::vector<Record>> records(std::optional<RecordKind> kind = {},
                                                     const std::string& gate = {}) const;
+  /// The last one of a kind and gate. Errors: integrity, io.
+  [[nodiscard]] Result<std::optional<Record>> newest(RecordKind kind,
+                                                     const std::string& gate) const;
   /// Every record in log order, one at a time; a row that is no record is handed over as the error
   /// that it is. Errors: io.
   using Visit = std::function<void(std::int64_t position, Result<Record> record)>;

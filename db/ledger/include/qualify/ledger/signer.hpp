@@ -60,6 +60,11 @@ using AskPassphrase = std::function<Result<std::string>(const std::filesystem::p
 /// `ask`), refused (readable or writable by group or others, or not a regular file).
 [[nodiscard]] Result<std::unique_ptr<Signer>> load_key(const std::filesystem::path& file,
                                                        const AskPassphrase& ask = {});
+/// A key that some OpenSSL provider keeps, by its URI (RFC 7512 "pkcs11:…"); the private half may
+/// never leave its token. `ask` is asked for a PIN. Errors: invalid_input (no provider for such
+/// URIs, no key there, wrong curve, wrong PIN).
+[[nodiscard]] Result<std::unique_ptr<Signer>> load_key_from_store(const std::string& uri,
+                                                                  const AskPassphrase& ask = {});
 /// A public key from its PEM file. Errors: not_found, invalid_input.
 [[nodiscard]] Result<PublicKey> load_public_key(const std::filesystem::path& file);
 

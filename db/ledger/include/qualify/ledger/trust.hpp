@@ -45,6 +45,11 @@ class Trust {
   /// 0 or that its persons cannot reach.
   [[nodiscard]] static Result<Trust> make(std::vector<Person> persons, std::vector<Role> roles);
 
+  /// Whose key it is at that time, if they have the role. Errors: refused, not_found (no such
+  /// role).
+  [[nodiscard]] Result<std::string> person_of(const std::string& key_id, Time time,
+                                              const std::string& role) const;
+
   /// Name of the person who signed this record, if it verifies, the key was theirs at the record's
   /// time and they have the role. Errors: integrity (the record), refused (the rest), not_found (no
   /// such role).

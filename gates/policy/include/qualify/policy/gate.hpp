@@ -4,12 +4,14 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "qualify/base/clock.hpp"
 #include "qualify/base/digest.hpp"
 #include "qualify/base/json.hpp"
 #include "qualify/exactness/compare.hpp"
+#include "qualify/policy/people.hpp"
 #include "qualify/spec/bundle_spec.hpp"
 #include "qualify/statistics/planning.hpp"
 #include "qualify/statistics/steps.hpp"
@@ -131,10 +133,18 @@ struct GatePart {
 struct Qualification {
   std::filesystem::path file;
   std::vector<Gate> gates;  ///< in file order
+  std::vector<Person> people;
+  std::vector<Role> roles;
+  std::vector<Release> releases;
   [[nodiscard]] const Gate* gate(const std::string& name) const;
+  [[nodiscard]] const Role* role(const std::string& name) const;
+  [[nodiscard]] const Release* release(const std::string& name) const;
 };
 
 /// All faults at once, each with file:line:column. Errors: not_found, invalid_input.
 [[nodiscard]] Result<Qualification> read_qualification(const std::filesystem::path& file);
+/// The same from its text; `file` only names it. Errors: invalid_input.
+[[nodiscard]] Result<Qualification> parse_qualification(std::string_view text,
+                                                        const std::filesystem::path& file);
 
 }  // namespace qualify::policy

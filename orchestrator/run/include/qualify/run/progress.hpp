@@ -1,5 +1,7 @@
 #pragma once
 
+#include <map>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -95,8 +97,20 @@ struct Cost {
 
 /// Takes one further event into the state. Errors: integrity (no engine writes it in this place).
 [[nodiscard]] Result<void> apply(QualificationState& state, const journal::Event& entry);
-/// All events of a qualification, from its first on. Errors: as apply.
-[[nodiscard]] Result<QualificationState> derive(const std::vector<journal::Event>& events);
+/// Criteria that were read before, by what is on record: most qualifications of a gate have the
+/// same. For whoever derives thousands. Thread-safe.
+class KnownCriteria {
+ public:
+  /// Errors: integrity.
+  [[nodiscard]] Result<policy::Gate> read(const Json& criteria);
+
+ private:
+  std::mutex mutex_;
+  std::map<std::string, policy::Gate> known_;
+};
+/// All events of a qualification, from its first on. `known`: null for none. Errors: as apply.
+[[nodiscard]] Result<QualificationState> derive(const std::vector<journal::Event>& events,
+                                                KnownCriteria* known = nullptr);
 
 /// How long all runs of a plan will take, by the mean of whole earlier runs of the same gate,
 /// bundle and arms, from submission to end. Nothing where some arm was never run to its end.
