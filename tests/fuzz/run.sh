@@ -3,7 +3,8 @@
 #
 # Builds the libFuzzer targets with clang, AddressSanitizer and UBSan, and runs each for SECONDS
 # (default 600), or those named. Inputs that reach new code are kept in tests/fuzz/corpus/NAME; one
-# that crashes, leaks or hangs stays in build/fuzz/NAME-…, and the exit code is 1.
+# that crashes, leaks or hangs stays in build/fuzz/NAME-…, and the exit code is 1. A hang is an input
+# that takes a minute: less may be due to what else the machine does.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
@@ -28,7 +29,7 @@ for name in "${fuzzers[@]}"; do
   found=build/fuzz/found/$name
   mkdir -p "$corpus" "$found"
   echo "== Fuzzing $name ($seconds s)"
-  if build/fuzz/tests/fuzz/fuzz_"$name" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 \
+  if build/fuzz/tests/fuzz/fuzz_"$name" -max_total_time="$seconds" -timeout=60 -rss_limit_mb=2048 \
     -max_len=8192 -use_value_profile=1 -print_final_stats=1 \
     -artifact_prefix="build/fuzz/$name-" "$found" "$corpus" 2>"build/fuzz/$name.log"; then
     grep -E 'number_of_executed_units|new_units_added|peak_rss' "build/fuzz/$name.log" || true
