@@ -354,7 +354,14 @@ Result<void> Database::Scope::begin() {
   nested_ = sqlite3_get_autocommit(database_->db_) == 0;
   auto done = database_->execute(nested_ ? "SAVEPOINT part" : "BEGIN IMMEDIATE");
   open_ = done.has_value();
-  return done;
+  if (!done || nested_) return done;
+  // What is written to a file that has lost its name is lost. The lock does not say so: whoever
+  // rebuilds has another file.
+  int moved = 0;
+  sqlite3_file_control(database_->db_, "main", SQLITE_FCNTL_HAS_MOVED, &moved);
+  if (moved == 0) return done;
+  return fail(Errc::busy, "the database was rebuilt or replaced meanwhile",
+              database_->file_.string(), "give the command again");
 }
 
 Result<void> Database::Scope::commit() {

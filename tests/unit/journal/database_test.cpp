@@ -47,6 +47,26 @@ std::string without_layout(const std::string& text) {
   return out;
 }
 
+TEST(Database, AFileThatWasReplacedSinceItWasOpenedIsNotWrittenTo) {
+  const TempFolder folder;
+  auto old = Database::open(folder / "it.db");
+  ASSERT_TRUE(old);
+  ASSERT_TRUE(Database::open(folder / "new.db"));
+  fs::rename(folder / "new.db", folder / "it.db");
+  bool worked = false;
+  const auto refused = old->transaction([&]() -> Result<void> {
+    worked = true;
+    return {};
+  });
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Errc::busy);
+  EXPECT_NE(refused.error().describe().find("give the command again"), std::string::npos);
+  EXPECT_FALSE(worked);
+  auto again = Database::open(folder / "it.db");
+  ASSERT_TRUE(again);
+  EXPECT_TRUE(again->transaction([]() -> Result<void> { return {}; }));
+}
+
 TEST(Database, MigrationsLeadToTheWrittenSchema) {
   const TempFolder folder;
   const auto opened = Database::open(folder / "migrated.db");

@@ -100,6 +100,8 @@ class Database {
   [[nodiscard]] Result<void> execute(std::string_view sql) const;
   /// BEGIN IMMEDIATE … COMMIT around `work`; ROLLBACK when it fails or throws. Inside another
   /// transaction it is a part of that one: its own failure undoes only its own changes.
+  /// Errors: those of `work`; busy (another writer; or the file was replaced since it was opened:
+  /// somebody rebuilt it), io, no_space.
   /// An error after COMMIT is possible where there is a transcript (disk full): the change is made
   /// then, as after a kill at that moment, and the next writer catches up.
   template <class Work>
