@@ -97,27 +97,29 @@ bool is_terminal(JobState state) {
 }
 
 Json to_json(const Job& job) {
-  return {{"id", job.id},
-          {"name", job.name},
-          {"nonce", job.nonce},
-          {"state", name_of(job.state)},
-          {"reason", job.reason},
-          {"held_by_reservation_end", job.held_by_reservation_end},
-          {"reservation", job.reservation},
-          {"partition", job.partition},
-          {"user", job.user},
-          {"nodes", job.nodes},
-          {"restart_count", job.restart_count},
-          {"exit_code", job.exit_code},
-          {"signal", job.signal},
-          {"submit_time", optional_time(job.submit_time)},
-          {"start_time", optional_time(job.start_time)},
-          {"end_time", optional_time(job.end_time)},
-          {"time_limit_seconds",
-           job.time_limit
-               ? Json(std::chrono::duration_cast<std::chrono::seconds>(*job.time_limit).count())
-               : Json(nullptr)},
-          {"accounted", job.accounted}};
+  return {
+      {"id", job.id},
+      {"name", job.name},
+      {"nonce", job.nonce},
+      {"state", name_of(job.state)},
+      {"reason", job.reason},
+      {"held_by_reservation_end", job.held_by_reservation_end},
+      {"reservation", job.reservation},
+      {"partition", job.partition},
+      {"user", job.user},
+      {"nodes", job.nodes},
+      {"restart_count", job.restart_count},
+      {"exit_code", job.exit_code},
+      {"signal", job.signal},
+      {"submit_time", optional_time(job.submit_time)},
+      {"start_time", optional_time(job.start_time)},
+      {"end_time", optional_time(job.end_time)},
+      {"time_limit_seconds",
+       job.time_limit
+           ? Json(std::chrono::duration_cast<std::chrono::seconds>(*job.time_limit).count())
+           : Json(nullptr)},
+      {"ended_as", job.state == JobState::completing ? Json(name_of(job.ended_as)) : Json(nullptr)},
+      {"accounted", job.accounted}};
 }
 
 }  // namespace qualify::scheduler

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
 namespace qualify::scheduler {
 
@@ -49,6 +50,10 @@ struct Fake::State {
   static std::optional<Job> as_accounted(Job job, Time heard_until) {
     if (*job.submit_time > heard_until) return std::nullopt;
     job.accounted = true;
+    // Accounting has no such state: it hears of the end when the work ends.
+    if (job.state == JobState::completing) {
+      job.state = std::exchange(job.ended_as, JobState::unknown);
+    }
     if (job.end_time && *job.end_time > heard_until) {
       job.end_time.reset();
       job.exit_code = job.signal = 0;
@@ -102,11 +107,15 @@ struct Fake::State {
   /// When this job next starts, ends or loses its reservation by itself.
   Time next_event(const Entry& entry) const {
     if (entry.job.state == JobState::running) return ending(entry).at;
+    if (entry.job.state == JobState::completing) return cleared(entry);
     const Reservation* held = reservation(entry.request.reservation);
     if (entry.job.state != JobState::pending || held == nullptr) return Time::max();
     const Time from = may_start(entry, *held);
     return from > reached ? std::min(from, held->end) : held->end;
   }
+
+  /// When its nodes are free again.
+  static Time cleared(const Entry& entry) { return *entry.job.end_time + entry.plan.completing; }
 
   static Time may_start(const Entry& entry, const Reservation& held) {
     return std::max(*entry.job.submit_time, held.start) + entry.plan.wait;
@@ -118,6 +127,10 @@ struct Fake::State {
         return try_start(entry, now);
       case JobState::running:
         return try_end(entry, now);
+      case JobState::completing:
+        if (cleared(entry) > now) return false;
+        entry.job.state = std::exchange(entry.job.ended_as, JobState::unknown);
+        return true;
       default:
         return false;
     }
@@ -157,7 +170,7 @@ struct Fake::State {
       if (!is_terminal(job.state)) taken.insert(job.nodes.begin(), job.nodes.end());
     }
     for (const Entry& entry : entries) {
-      if (entry.job.state == JobState::running) {
+      if (entry.job.state == JobState::running || entry.job.state == JobState::completing) {
         taken.insert(entry.job.nodes.begin(), entry.job.nodes.end());
       }
     }
@@ -204,6 +217,9 @@ struct Fake::State {
       entry.job.signal = entry.plan.signal;
     }
     tell(entry, entry.end_told);
+    if (entry.plan.completing > Duration::zero()) {
+      entry.job.ended_as = std::exchange(entry.job.state, JobState::completing);
+    }
     return true;
   }
 
@@ -331,8 +347,8 @@ Result<void> Fake::would_accept(const JobRequest& request) {
 Result<void> Fake::cancel(const std::string& job_id, const std::string& nonce) {
   if (auto reached = state_->reach(); !reached) return reached;
   for (Entry& entry : state_->entries) {
-    if (entry.job.id != job_id || entry.job.nonce != nonce || is_terminal(entry.job.state))
-      continue;
+    const bool ended = is_terminal(entry.job.state) || entry.job.state == JobState::completing;
+    if (entry.job.id != job_id || entry.job.nonce != nonce || ended) continue;
     State::finish(entry, JobState::cancelled, state_->clock.now(), "");
     state_->tell(entry, entry.end_told);
   }

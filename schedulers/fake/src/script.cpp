@@ -116,6 +116,7 @@ Result<FakeJob> job_from(const Json& json, const std::string& where) {
   });
   members.duration("wait", job.wait);
   members.duration("duration", job.duration);
+  members.duration("completing", job.completing);
   state(members, "end", job.end, where);
   members.plain("exit_code", job.exit_code);
   members.plain("signal", job.signal);

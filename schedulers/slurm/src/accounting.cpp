@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "child.hpp"
 #include "convert.hpp"
@@ -116,7 +117,9 @@ Job to_job(const Json& record, const std::string& nonce) {
   job.start_time = time("start");
   job.end_time = time("end");
   // How it ended comes with its end, in a message of its own that may be late.
-  if (is_terminal(job.state) && !job.end_time) job.state = JobState::completing;
+  if (is_terminal(job.state) && !job.end_time) {
+    job.ended_as = std::exchange(job.state, JobState::completing);
+  }
   job.restart_count = record.at("restarts").get<std::uint32_t>();
   const auto minutes = record.at("limit").get<std::uint32_t>();
   if (minutes != 0 && minutes != INFINITE && minutes != NO_VAL) {

@@ -262,6 +262,9 @@ Job to_job(const slurm_job_info_t& record) {
   // others into the comment: then the name has the nonce.
   if (record.user_id == getuid()) job.nonce = nonce_of(job.name, record.comment);
   job.state = job_state(record.job_state);
+  if (job.state == JobState::completing) {
+    job.ended_as = job_state(record.job_state & JOB_STATE_BASE);
+  }
   job.reason = reason_of(record);
   job.held_by_reservation_end =
       (record.job_state & JOB_RESV_DEL_HOLD) != 0 || record.state_reason == WAIT_RESV_DELETED;
@@ -311,6 +314,28 @@ std::string nonce_of(const std::string& job_name, const char* comment) {
                       all.find(' ', kCommentPrefix.size()) - kCommentPrefix.size());
   }
   return job_name.starts_with("qualify:") ? job_name.substr(job_name.rfind(':') + 1) : "";
+}
+
+Unexpected failure(int error_number, const std::string& what) {
+  const std::string reason =
+      fmt::format("{}: {} ({})", what, slurm_strerror(error_number), error_number);
+  // A backup that has not taken over, or a primary that has just given up, answers nothing.
+  const bool standby =
+      error_number == ESLURM_IN_STANDBY_MODE || error_number == ESLURM_IN_STANDBY_USE_BACKUP;
+  // Only the controller itself says 2000 and above; what lies below is how the question or the
+  // answer got lost, and then a job may exist.
+  if (!standby && error_number >= ESLURM_INVALID_PARTITION_NAME && error_number < 3000) {
+    return fail(Errc::refused, reason);
+  }
+  // A controller that cannot read who is asking closes the connection and says nothing.
+  if (error_number == SLURM_PROTOCOL_SOCKET_ZERO_BYTES_SENT ||
+      error_number == SLURM_PROTOCOL_AUTHENTICATION_ERROR) {
+    return fail(
+        Errc::unavailable, reason, "munge",
+        "the controller does not take this machine's credential: munged must run here, with "
+        "the controller's key and clock; try 'munge -n | ssh CONTROLLER unmunge'");
+  }
+  return fail(Errc::unavailable, reason, {}, "see 'scontrol ping'");
 }
 
 }  // namespace qualify::scheduler::slurm

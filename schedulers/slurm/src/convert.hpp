@@ -28,4 +28,8 @@ void set_exit(Job& job, std::uint32_t wait_status);
 [[nodiscard]] std::string comment_for(const std::string& nonce);
 [[nodiscard]] std::string nonce_of(const std::string& job_name, const char* comment);
 
+/// What libslurm's error number means for somebody who asked for something: refused, or unavailable
+/// when the controller's answer is not known. `what`: "cannot submit".
+[[nodiscard]] Unexpected failure(int error_number, const std::string& what);
+
 }  // namespace qualify::scheduler::slurm

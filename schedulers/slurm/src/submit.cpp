@@ -127,25 +127,6 @@ std::string job_name(const std::string& name, const std::string& nonce) {
   return name + ":" + nonce;
 }
 
-Unexpected failure(int error_number, const std::string& what) {
-  const std::string reason =
-      fmt::format("{}: {} ({})", what, slurm_strerror(error_number), error_number);
-  // Only the controller itself says 2000 and above; what lies below is how the question or the
-  // answer got lost, and then a job may exist.
-  if (error_number >= ESLURM_INVALID_PARTITION_NAME && error_number < 3000) {
-    return fail(Errc::refused, reason);
-  }
-  // A controller that cannot read who is asking closes the connection and says nothing.
-  if (error_number == SLURM_PROTOCOL_SOCKET_ZERO_BYTES_SENT ||
-      error_number == SLURM_PROTOCOL_AUTHENTICATION_ERROR) {
-    return fail(
-        Errc::unavailable, reason, "munge",
-        "the controller does not take this machine's credential: munged must run here, with "
-        "the controller's key and clock; try 'munge -n | ssh CONTROLLER unmunge'");
-  }
-  return fail(Errc::unavailable, reason, {}, "see 'scontrol ping'");
-}
-
 Result<void> would_accept(const JobRequest& request) {
   if (auto fit = check(request); !fit) return fit;
   Description description(request);

@@ -19,8 +19,4 @@ extern const char* const kBatchScript;
 /// uses up a job number). Errors: as submit().
 [[nodiscard]] Result<void> would_accept(const JobRequest& request);
 
-/// What libslurm's error number means for somebody who asked for something: refused, or unavailable
-/// when the controller's answer is not known. `what`: "cannot submit".
-[[nodiscard]] Unexpected failure(int error_number, const std::string& what);
-
 }  // namespace qualify::scheduler::slurm

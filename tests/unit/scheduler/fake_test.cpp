@@ -117,6 +117,22 @@ TEST_F(FakeCluster, AnswersNothingDuringAnOutage) {
   EXPECT_THAT(fake.find("b").value(), IsEmpty());
 }
 
+TEST_F(FakeCluster, AJobMayTakeItsTimeToClearItsNodes) {
+  FakeScript slow = script();
+  slow.jobs = {FakeJob{}, FakeJob{}};
+  slow.jobs[0].completing = 5min;
+  Fake fake(slow, clock);
+  ASSERT_TRUE(fake.submit(request("a")));
+  ASSERT_TRUE(fake.submit(request("b")));
+  clock.advance(61s);
+  EXPECT_EQ(one(fake, "a").state, JobState::completing);
+  EXPECT_EQ(one(fake, "a").ended_as, JobState::completed);
+  EXPECT_EQ(one(fake, "b").state, JobState::pending) << "its nodes are not clear";
+  clock.advance(5min);
+  EXPECT_EQ(one(fake, "a").state, JobState::completed);
+  EXPECT_EQ(one(fake, "b").state, JobState::running);
+}
+
 TEST_F(FakeCluster, ForgetsEndedJobs) {
   Fake fake(script(), clock);
   ASSERT_TRUE(fake.submit(request("a")));

@@ -29,6 +29,25 @@ TEST(JobRecord, FlagsBesideTheBaseStateDoNotHideIt) {
   EXPECT_EQ(job_state(JOB_RUNNING | JOB_COMPLETING), JobState::running);
 }
 
+TEST(JobRecord, ACompletingJobSaysHowItsWorkEnded) {
+  slurm_job_info_t record{};
+  record.job_state = JOB_TIMEOUT | JOB_COMPLETING;
+  EXPECT_EQ(to_job(record).state, JobState::completing);
+  EXPECT_EQ(to_job(record).ended_as, JobState::timeout);
+  record.job_state = JOB_TIMEOUT;
+  EXPECT_EQ(to_job(record).ended_as, JobState::unknown);
+}
+
+TEST(Failure, AControllerInStandbyHasNotRefused) {
+  for (const int standby : {ESLURM_IN_STANDBY_MODE, ESLURM_IN_STANDBY_USE_BACKUP}) {
+    EXPECT_EQ(failure(standby, "cannot read the jobs").value().code, Errc::unavailable);
+  }
+  EXPECT_EQ(failure(ESLURM_INVALID_PARTITION_NAME, "cannot submit").value().code, Errc::refused);
+  EXPECT_EQ(failure(ESLURM_SUBMISSIONS_DISABLED, "cannot submit").value().code, Errc::refused);
+  EXPECT_EQ(failure(SLURMCTLD_COMMUNICATIONS_CONNECTION_ERROR, "cannot submit").value().code,
+            Errc::unavailable);
+}
+
 TEST(JobRecord, AFederatedNumberIsANumberLikeAnother) {
   slurm_job_info_t record{};
   record.job_id = 67'108'865;

@@ -57,7 +57,7 @@ class Scheduler {
 [[nodiscard]] Result<Snapshot> take_snapshot(Scheduler& scheduler);
 
 /// Interface version of run-time modules; a module built for another one is not loaded.
-inline constexpr int kModuleInterface = 3;
+inline constexpr int kModuleInterface = 4;
 
 /// Every module exports these with C linkage:
 ///   int qualify_scheduler_interface();              returns its kModuleInterface

@@ -95,6 +95,8 @@ struct Job {
   std::optional<Time> start_time;
   std::optional<Time> end_time;
   std::optional<Duration> time_limit;
+  /// Of a completing job: how its work ended, which is what its state will be. Else unknown.
+  JobState ended_as = JobState::unknown;
   bool accounted = false;  ///< by accounting's word: the scheduler itself has forgotten it
 };
 [[nodiscard]] Json to_json(const Job& job);

@@ -22,6 +22,7 @@ struct FakeJob {
   Answer answer = Answer::accepted;
   Duration wait{};  ///< between submit (or the reservation's start, if later) and start
   Duration duration = std::chrono::seconds(60);
+  Duration completing{};  ///< after its end, while its nodes are cleared
   JobState end = JobState::completed;
   int exit_code = 0;
   int signal = 0;
