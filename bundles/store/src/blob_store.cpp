@@ -121,8 +121,8 @@ Result<void> BlobWriter::flush() {
   return done;
 }
 
-Result<void> BlobWriter::copy_from(int fd, const std::filesystem::path& name) {
-  auto copied = copy_and_hash(fd, fd_.get(), name);
+Result<void> BlobWriter::copy_from(int fd, const std::filesystem::path& name, const Sink& sink) {
+  auto copied = copy_and_hash(fd, fd_.get(), name, sink);
   if (!copied) return tl::unexpected(copied.error());
   digest_ = copied->digest;
   size_ = copied->size;
@@ -192,7 +192,7 @@ Result<Descriptor> BlobStore::add_bytes(std::string_view content, const std::str
 }
 
 Result<Descriptor> BlobStore::add_file(const std::filesystem::path& file,
-                                       const std::string& media_type) {
+                                       const std::string& media_type, const Sink& sink) {
   auto fd = open_read(file);
   if (!fd) return tl::unexpected(fd.error());
   struct stat before {};
@@ -202,7 +202,9 @@ Result<Descriptor> BlobStore::add_file(const std::filesystem::path& file,
   }
   auto writer = begin();
   if (!writer) return tl::unexpected(writer.error());
-  if (auto done = writer->copy_from(fd->get(), file); !done) return tl::unexpected(done.error());
+  if (auto done = writer->copy_from(fd->get(), file, sink); !done) {
+    return tl::unexpected(done.error());
+  }
   struct stat after {};
   struct stat by_name {};
   if (::fstat(fd->get(), &after) != 0 || ::stat(file.c_str(), &by_name) != 0 ||

@@ -190,9 +190,10 @@ Result<HashedFile> hash_stream(int from, const std::filesystem::path& name, cons
   return HashedFile{hash.finish(), size};
 }
 
-Result<HashedFile> copy_and_hash(int from, int to, const std::filesystem::path& name) {
+Result<HashedFile> copy_and_hash(int from, int to, const std::filesystem::path& name,
+                                 const Sink& sink) {
   // What is hashed is the clone: the source may change, the clone cannot.
-  if (::ioctl(to, FICLONE, from) == 0) return hash_stream(to, name);
+  if (::ioctl(to, FICLONE, from) == 0) return hash_stream(to, name, sink);
   struct stat status {};
   if (::fstat(from, &status) != 0) return fail_errno(errno, "cannot stat", name.string());
   // Asked, not set aside: on a tmpfs fallocate would take a third of the copy's time before the
@@ -214,7 +215,7 @@ Result<HashedFile> copy_and_hash(int from, int to, const std::filesystem::path& 
     written += piece.size();
     // The disk works while the rest is read; the fsync at the end then waits for the rest only.
     if (written % kFlush < piece.size()) ::sync_file_range(to, 0, 0, SYNC_FILE_RANGE_WRITE);
-    return {};
+    return sink ? sink(piece) : Result<void>();
   });
 }
 

@@ -21,7 +21,8 @@ namespace qualify::store {
 
 /// Copies everything from `from` into the empty file `to` and hashes what was stored. On file
 /// systems that can (XFS, btrfs), blocks are shared instead of written. Space that is not there is
-/// found before the first byte is read. Errors: io, no_space.
-[[nodiscard]] Result<HashedFile> copy_and_hash(int from, int to, const std::filesystem::path& name);
+/// found before the first byte is read. `sink` as of hash_stream. Errors: io, no_space, the sink's.
+[[nodiscard]] Result<HashedFile> copy_and_hash(int from, int to, const std::filesystem::path& name,
+                                               const Sink& sink = {});
 
 }  // namespace qualify::store

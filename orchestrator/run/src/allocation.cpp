@@ -6,6 +6,7 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
+#include "claim.hpp"
 #include "qualify/base/files.hpp"
 #include "qualify/run/evidence.hpp"
 #include "qualify/run/job_plan.hpp"
@@ -24,8 +25,6 @@ constexpr Duration kLookPause = std::chrono::seconds(2);
 
 /// How often, at most, a live job's reservation is looked at while the job itself does not change.
 constexpr Duration kReservationPoll = std::chrono::seconds(10);
-
-constexpr const char* kGoOn = "go on with the same 'qualify run' command";
 
 /// 128 random bits: two jobs of one attempt must be told from two attempts for ever.
 std::string make_nonce() {
@@ -95,7 +94,7 @@ Allocation::Allocation(const Context& context, QualificationState& state, std::s
 Result<void> Allocation::drive() {
   for (;;) {
     if (lead().attempts.empty() || attempt().ended) {
-      if (!wants_attempt()) return {};
+      if (!wants_attempt(runs())) return {};
       if (context_.ports.stop() != Stop::none) {
         return fail(Errc::interrupted, "stopped before run '" + lead().run.id + "'; no job is live",
                     state_.name, kGoOn);
@@ -111,26 +110,13 @@ Result<void> Allocation::drive() {
   }
 }
 
-bool Allocation::wants_attempt() const {
-  if (lead().attempts.empty()) return true;
-  // What ended the latest attempt for good in any of the runs ends it for all of them.
-  const auto any_last = [&](FailureClass failure_class) {
-    return std::any_of(runs().begin(), runs().end(), [&](const RunState& run) {
-      return !run.attempts.back().complete && run.attempts.back().failure_class == failure_class;
-    });
-  };
-  if (any_last(FailureClass::workload) || any_last(FailureClass::disagreement)) return false;
-  if (!any_last(FailureClass::infrastructure)) return any_last(FailureClass::cancelled);
-  int failures = 0;
-  for (std::size_t i = 0; i < lead().attempts.size(); ++i) {
-    failures += std::any_of(runs().begin(), runs().end(), [&](const RunState& run) {
-      return run.attempts[i].failure_class == FailureClass::infrastructure;
-    });
-  }
-  return failures < kMaxAttempts;
-}
-
 Result<void> Allocation::begin_attempt() {
+  if (!context_.request.may_submit) {
+    return fail(Errc::refused,
+                "its grant was revoked, or another one followed; nothing more is submitted",
+                "run '" + lead().run.id + "' of " + state_.name,
+                "what is there is kept; give it up with: qualify cancel " + state_.plan.gate);
+  }
   const int number = static_cast<int>(lead().attempts.size()) + 1;
   auto nodes = start_.wait([&](const std::vector<std::string>& wanted) {
     return job_request("preflight", number, wanted);
@@ -234,9 +220,9 @@ Result<void> Allocation::ensure_submitted() {
   return tl::unexpected(submission.error());
 }
 
-/// Looks for the attempt's job for `patience`, and at least once; if there is none, takes the
-/// attempt's folder, so that a job that appears later finds it taken and does nothing.
-Result<void> Allocation::adopt_or_withdraw(Duration patience) {
+/// Looks for the attempt's job for `patience`, and at least once. Whether it was there, and is
+/// recorded.
+Result<bool> Allocation::adopt(Duration patience) {
   Duration looked{};
   Duration silent{};
   for (;;) {
@@ -244,22 +230,38 @@ Result<void> Allocation::adopt_or_withdraw(Duration patience) {
     if (found && found->size() > 1) {
       return fail(Errc::integrity, "two jobs carry the nonce of one attempt", attempt().nonce);
     }
-    if (found && found->size() == 1) return submitted(found->front().id, {});
+    if (found && found->size() == 1) {
+      return submitted(found->front().id, {}).map([] { return true; });
+    }
     if (!found &&
         (found.error().code != Errc::unavailable || silent >= context_.ports.limits.silence)) {
       return tl::unexpected(found.error());
     }
-    if (found && looked >= patience) break;
+    if (found && looked >= patience) return false;
     if (context_.ports.stop() != Stop::none) return interrupted(state_.name, false);
     (found ? looked : silent) += kLookPause;
     context_.ports.clock.sleep_for(kLookPause);
   }
+}
+
+/// If there is no job, takes the attempt's folder, so that one that appears later finds it taken
+/// and does nothing.
+Result<void> Allocation::adopt_or_withdraw(Duration patience) {
+  const auto adopted = adopt(patience);
+  if (!adopted) return tl::unexpected(adopted.error());
+  if (*adopted) return {};
   // The first run's folder stands for all: a job claims that one before it does anything.
   const auto folder = folder_of(lead());
   if (auto made = make_folders(folder); !made) return made;
   if (auto claimed = withdraw_attempt(folder); !claimed) {
     if (claimed.error().code != Errc::already_exists) return claimed;
-    return adopt_from_accounting();
+    if (!is_unnamed_claim(folder)) return adopt_from_accounting();
+    // A job that is about to write its name is live, and the scheduler knows it by now. Otherwise
+    // whoever made the claim died with it, and no job can make it its own any more.
+    const auto late = adopt(context_.ports.limits.slow_files);
+    if (!late) return tl::unexpected(late.error());
+    if (*late) return {};
+    if (!is_unnamed_claim(folder)) return adopt_from_accounting();
   }
   // Left by an earlier process it costs nothing; not answered to this one, it counts.
   return end_without_job(
@@ -277,6 +279,7 @@ Result<void> Allocation::follow() {
   scheduler::Pace pace;
   std::string last;  ///< the job as it was seen last
   Duration silent{};
+  Duration completing{};  ///< for how long the job has been
   bool cancelling = false;
   asked_accounting_ = Duration::zero();
   heartbeats_.clear();
@@ -295,8 +298,10 @@ Result<void> Allocation::follow() {
     }
     const Duration pause = pace.pause();
     const Time asked = context_.ports.clock.now();
-    const auto job = look(pause);
+    auto job = look(pause);
     if (job) {
+      completing = job->state == JobState::completing ? completing + pause : Duration::zero();
+      if (completing >= context_.ports.limits.completing) stop_waiting_for_nodes(*job);
       std::string now = to_json(*job).dump();
       pace.answered(now != last, context_.ports.clock.now() - asked);
       last = std::move(now);
@@ -336,6 +341,14 @@ Result<void> Allocation::follow() {
     }
     context_.ports.clock.sleep_for(pace.pause());
   }
+}
+
+/// Its work is over: only its nodes are not clear, and may never be.
+void Allocation::stop_waiting_for_nodes(Job& job) const {
+  if (!is_terminal(job.ended_as)) return;
+  job.state = job.ended_as;
+  job.reason += (job.reason.empty() ? "" : "; ") + std::string("still completing after ") +
+                format_duration(context_.ports.limits.completing);
 }
 
 /// The attempt's job, by the scheduler's word or, when that has forgotten it, by accounting's.
@@ -437,21 +450,29 @@ Result<void> Allocation::end_with(const Job& job) {
   if (const auto outside = against_grant(context_.request.grant, job)) {
     return ended(&job, std::vector<Assessment>(count, *outside));
   }
-  if (job.state == JobState::completed || job.state == JobState::failed) wait_for_results();
+  if (job.state == JobState::completed || job.state == JobState::failed) {
+    if (auto seen = wait_for_results(); !seen) return seen;
+  }
   std::vector<Result<std::optional<Sentinel>>> results;
   for (const RunState& run : runs()) results.push_back(read_sentinel(folder_of(run)));
   return ended(&job, assess_all(job, results, attempt().nonce, state_.plan.bundle));
 }
 
 /// The scheduler's word may come before a shared file system shows here what the nodes wrote last.
-/// What is not there after a while is missing.
-void Allocation::wait_for_results() const {
-  if (state_.plan.scheduler == "local") return;  // written on this very machine
+/// What is not there after a while is missing. Before that nobody knows: a stop leaves the attempt
+/// to whoever goes on; one that is to leave nothing live has nothing left to end.
+Result<void> Allocation::wait_for_results() const {
+  if (state_.plan.scheduler == "local") return {};  // written on this very machine
   for (Duration waited{}; waited < context_.ports.limits.slow_files && !sees_all_results();
        waited += kLookPause) {
-    if (context_.ports.stop() != Stop::none) return;
+    if (context_.ports.stop() == Stop::detach) {
+      return fail(Errc::interrupted,
+                  "detached; the job has ended, and its results are not visible here yet",
+                  state_.name, kGoOn);
+    }
     context_.ports.clock.sleep_for(kLookPause);
   }
+  return {};
 }
 
 bool Allocation::sees_all_results() const {

@@ -25,14 +25,15 @@ class Allocation {
   [[nodiscard]] Result<void> drive();
 
  private:
-  [[nodiscard]] bool wants_attempt() const;
   [[nodiscard]] Result<void> begin_attempt();
   [[nodiscard]] Result<void> ensure_submitted();
+  [[nodiscard]] Result<bool> adopt(Duration patience);
   [[nodiscard]] Result<void> adopt_or_withdraw(Duration patience);
   [[nodiscard]] Result<void> submitted(const std::string& job_id,
                                        const std::vector<std::string>& warnings);
   [[nodiscard]] Result<void> follow();
   [[nodiscard]] Result<scheduler::Job> look(Duration pause);
+  void stop_waiting_for_nodes(scheduler::Job& job) const;
   [[nodiscard]] Result<AccountedJob> ask_accounting() const;
   [[nodiscard]] Result<void> adopt_from_accounting();
   [[nodiscard]] Result<void> hold_to_grant(const scheduler::Job& job, Duration pause);
@@ -41,7 +42,7 @@ class Allocation {
                                        FailureClass failure_class);
   [[nodiscard]] Result<void> end_with(const scheduler::Job& job);
   [[nodiscard]] bool sees_all_results() const;
-  void wait_for_results() const;
+  [[nodiscard]] Result<void> wait_for_results() const;
   [[nodiscard]] Result<void> end_without_job(const Assessment& how);
 
   [[nodiscard]] Result<void> write_job_plans() const;

@@ -70,6 +70,22 @@ Result<AllFound> find_files(const fs::path& folder, const store::Bundle& bundle)
   return all;
 }
 
+/// For what reads a file: every piece of it asks.
+Sink asking(const KeepOn& keep_on) {
+  if (!keep_on) return {};
+  return [&keep_on](std::span<const std::byte>) { return keep_on(); };
+}
+
+Result<HashedFile> hash_asking(const fs::path& file, const KeepOn& keep_on) {
+  Sha256 hash;
+  const auto size = read_stream(file, [&](std::span<const std::byte> piece) -> Result<void> {
+    hash.update(piece);
+    return keep_on ? keep_on() : Result<void>();
+  });
+  if (!size) return tl::unexpected(size.error());
+  return HashedFile{hash.finish(), *size};
+}
+
 const OutputFile* recorded(const std::optional<Sentinel>& sentinel, const std::string& path) {
   if (!sentinel) return nullptr;
   const auto found = std::find_if(sentinel->files.begin(), sentinel->files.end(),
@@ -80,7 +96,7 @@ const OutputFile* recorded(const std::optional<Sentinel>& sentinel, const std::s
 }  // namespace
 
 Result<Digest> collect(const EvidenceRequest& request, const store::Bundle& bundle,
-                       store::BlobStore& store) {
+                       store::BlobStore& store, const KeepOn& keep_on) {
   auto found = find_files(request.folder, bundle);
   if (!found) return tl::unexpected(found.error());
   auto read = read_sentinel(request.folder);
@@ -107,11 +123,11 @@ Result<Digest> collect(const EvidenceRequest& request, const store::Bundle& bund
     store::Descriptor stored;
     if (file.kind == "checkpoint") {
       // Too large to keep twice: its digests are the evidence.
-      const auto hashed = hash_file(request.folder / file.path);
+      const auto hashed = hash_asking(request.folder / file.path, keep_on);
       if (!hashed) return tl::unexpected(hashed.error());
       stored = {kFileType, hashed->digest, hashed->size, {}};
     } else {
-      const auto added = store.add_file(request.folder / file.path, kFileType);
+      const auto added = store.add_file(request.folder / file.path, kFileType, asking(keep_on));
       if (!added) return tl::unexpected(added.error());
       stored = *added;
     }
@@ -238,7 +254,11 @@ std::string declared_format(const Json& manifest, const std::string& path) {
 }  // namespace
 
 Result<policy::RunEvidence> load_evidence(const store::BlobStore& store, const Digest& manifest,
-                                          const std::filesystem::path& scratch) {
+                                          const std::filesystem::path& scratch,
+                                          const KeepOn& keep_on) {
+  if (keep_on) {
+    if (auto on = keep_on(); !on) return tl::unexpected(on.error());
+  }
   const auto bytes = store.read(manifest, kLargestManifest);
   if (!bytes) return tl::unexpected(bytes.error());
   const auto json = parse_json(*bytes, "evidence " + manifest.brief());
@@ -290,7 +310,9 @@ Result<policy::RunEvidence> load_evidence(const store::BlobStore& store, const D
         run.gpus = gpu_readings(*records);
         continue;
       }
-      if (auto whole = store.verify(digest); !whole) return tl::unexpected(whole.error());
+      if (auto whole = store.stream(digest, asking(keep_on)); !whole) {
+        return tl::unexpected(whole.error());
+      }
       const fs::path link = view / file.at("path").get<std::string>();
       if (auto made = make_folders(link.parent_path()); !made) return tl::unexpected(made.error());
       std::error_code error;

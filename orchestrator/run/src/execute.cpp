@@ -4,22 +4,17 @@
 #include <nlohmann/json.hpp>
 
 #include "allocation.hpp"
+#include "patience.hpp"
 #include "qualify/run/evidence.hpp"
 
 namespace qualify::run {
 
-namespace {
-
-/// A run that starts from what another left cannot be, where that one came to nothing.
-bool can_begin(const QualificationState& state, const RunState& run) {
-  if (run.run.resumes.empty()) return true;
-  return std::any_of(state.runs.begin(), state.runs.end(), [&](const RunState& other) {
-    return other.run.id == run.run.resumes && !other.attempts.empty() &&
-           other.attempts.back().complete;
-  });
+KeepOn unless_stopped(const Context& context, const std::string& name) {
+  return [&context, name]() -> Result<void> {
+    if (context.ports.stop() == Stop::none) return {};
+    return fail(Errc::interrupted, "stopped while evidence was read; no job is live", name, kGoOn);
+  };
 }
-
-}  // namespace
 
 std::filesystem::path attempt_folder(const Context& context, const std::string& name,
                                      const std::string& run, int attempt) {
@@ -52,7 +47,7 @@ Result<bool> window_allows(const Context& context, const QualificationState& sta
       std::any_of(state.runs.begin() + static_cast<std::ptrdiff_t>(done), state.runs.end(),
                   [](const RunState& run) { return !run.attempts.empty(); });
   if (begun) return true;  // decided already, by the process that began it
-  const auto now = context.ports.scheduler.now();
+  const auto now = patiently(context.ports, [&] { return context.ports.scheduler.now(); });
   if (!now) return tl::unexpected(now.error());
   const Duration needed = state.plan.duration(done, runs);
   const Time end = context.request.grant.reservation.end;
@@ -78,7 +73,8 @@ Result<QualificationState> collect_all(const Context& context, const Qualificati
                                   last,
                                   attempt_folder(context, executed.name, run.run.id, last.number),
                                   executed.plan_digest};
-    const auto manifest = collect(request, context.bundle, context.state.evidence);
+    const auto manifest = collect(request, context.bundle, context.state.evidence,
+                                  unless_stopped(context, executed.name));
     if (!manifest) return tl::unexpected(manifest.error());
     if (auto noted = context.recorder.append(executed.name, run.run.id, last.number,
                                              event::kEvidence, {{"digest", manifest->str()}});

@@ -47,6 +47,12 @@ struct Context {
   const store::Bundle& bundle;
 };
 
+/// Whoever goes on after a stop does so.
+inline constexpr const char* kGoOn = "go on with the same 'qualify run' command";
+
+/// For the reading of evidence: an error once a stop was asked for.
+[[nodiscard]] KeepOn unless_stopped(const Context& context, const std::string& name);
+
 /// The folder of one attempt at one run, absolute.
 [[nodiscard]] std::filesystem::path attempt_folder(const Context& context, const std::string& name,
                                                    const std::string& run, int attempt);

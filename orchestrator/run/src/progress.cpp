@@ -161,6 +161,50 @@ Result<QualificationState> derive(const std::vector<journal::Event>& events, Kno
   return state;
 }
 
+bool wants_attempt(std::span<const RunState> runs) {
+  const std::vector<Attempt>& lead = runs.front().attempts;
+  if (lead.empty()) return true;
+  // What ended the latest attempt for good in any of the runs ends it for all of them.
+  const auto any_last = [&](FailureClass failure_class) {
+    return std::any_of(runs.begin(), runs.end(), [&](const RunState& run) {
+      return !run.attempts.back().complete && run.attempts.back().failure_class == failure_class;
+    });
+  };
+  if (any_last(FailureClass::workload) || any_last(FailureClass::disagreement)) return false;
+  if (!any_last(FailureClass::infrastructure)) return any_last(FailureClass::cancelled);
+  int failures = 0;
+  for (std::size_t i = 0; i < lead.size(); ++i) {
+    failures += std::any_of(runs.begin(), runs.end(), [&](const RunState& run) {
+      return run.attempts[i].failure_class == FailureClass::infrastructure;
+    });
+  }
+  return failures < kMaxAttempts;
+}
+
+bool can_begin(const QualificationState& state, const RunState& run) {
+  if (run.run.resumes.empty()) return true;
+  return std::any_of(state.runs.begin(), state.runs.end(), [&](const RunState& other) {
+    return other.run.id == run.run.resumes && !other.attempts.empty() &&
+           other.attempts.back().complete;
+  });
+}
+
+bool is_live(const QualificationState& state) {
+  return std::any_of(state.runs.begin(), state.runs.end(), [](const RunState& run) {
+    return !run.attempts.empty() && !run.attempts.back().ended;
+  });
+}
+
+bool wants_submission(const QualificationState& state, std::size_t runs) {
+  for (std::size_t first = 0, last = 0; first < std::min(runs, state.runs.size()); first = last) {
+    last = plan::allocation_end(state.plan, first);
+    const RunState& lead = state.runs[first];
+    if (!lead.attempts.empty() && !lead.attempts.back().ended) continue;
+    if (can_begin(state, lead) && wants_attempt({&lead, last - first})) return true;
+  }
+  return false;
+}
+
 std::vector<Cost> cost_by_arm(std::span<const QualificationState> states) {
   std::vector<Cost> costs;
   for (const QualificationState& state : states) {

@@ -25,6 +25,16 @@ Result<QualificationState> begin(Recorder& recorder, const plan::Plan& plan,
     auto latest = recorder.state_of(names->back());
     if (!latest) return latest;
     if (latest->open() && latest->plan_digest == digest) return latest;
+    if (latest->open() && is_live(*latest)) {
+      // A later qualification would hide it: nobody would follow its job, or could cancel it.
+      return fail(Errc::refused,
+                  "gate '" + plan.gate +
+                      "' is under way by another plan (other criteria, another "
+                      "bundle or grant), and its job may be live",
+                  latest->name,
+                  "bring it to its end with: qualify resume " + plan.gate +
+                      ", or give it up with: qualify cancel " + plan.gate);
+    }
   }
   return recorder.start(plan, gate);
 }
@@ -110,11 +120,12 @@ Result<void> conclude(const Context& context, const QualificationState& done, Ou
 }  // namespace
 
 Result<policy::Judgement> judge_recorded(const State& state, const QualificationState& done,
-                                         const std::filesystem::path& scratch) {
+                                         const std::filesystem::path& scratch,
+                                         const KeepOn& keep_on) {
   std::vector<policy::RunEvidence> runs;
   for (const RunState& run : done.runs) {
     if (!run.evidence) continue;
-    auto evidence = load_evidence(state.evidence, *run.evidence, scratch);
+    auto evidence = load_evidence(state.evidence, *run.evidence, scratch, keep_on);
     if (!evidence) return tl::unexpected(evidence.error());
     runs.push_back(std::move(*evidence));
   }
@@ -163,7 +174,8 @@ Result<Outcome> qualify_gate(State& state, const Request& request, const Ports& 
     if (!executed) return tl::unexpected(executed.error());
     collected = collect_all(context, *executed);
     if (!collected) return tl::unexpected(collected.error());
-    auto judged = judge_recorded(state, *collected, state.paths.temporary());
+    auto judged =
+        judge_recorded(state, *collected, state.paths.temporary(), unless_stopped(context, name));
     if (!judged) return tl::unexpected(judged.error());
     judgement = std::move(*judged);
     if (!policy::wants_more(*judgement)) break;

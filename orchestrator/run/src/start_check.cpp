@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "nodes_for.hpp"
+#include "patience.hpp"
 
 namespace qualify::run {
 
@@ -36,7 +37,7 @@ Result<std::vector<std::string>> StartCheck::wait(const Probe& probe) {
   const Limits& limits = context_.ports.limits;
   const Duration patience = under_way ? limits.settle : limits.start_wait;
   for (Duration waited{}, pause{};; waited += pause) {
-    auto allowed = look(probe);
+    auto allowed = patiently(context_.ports, [&] { return look(probe); });
     if (allowed || !faults_may_pass_ || waited >= patience || context_.ports.stop() != Stop::none) {
       return allowed;
     }
@@ -51,7 +52,7 @@ Result<std::vector<std::string>> StartCheck::look(const Probe& probe) {
   scheduler::Scheduler& scheduler = context_.ports.scheduler;
   const scheduler::Grant& grant = context_.request.grant;
   const auto snapshot = scheduler::take_snapshot(scheduler);
-  if (!snapshot) return tl::unexpected(snapshot.error());
+  if (!snapshot) return silent(snapshot.error());
   if (grant.reservation.start > snapshot->now) {
     until_start_ = grant.reservation.start - snapshot->now;
   }
@@ -59,15 +60,15 @@ Result<std::vector<std::string>> StartCheck::look(const Probe& probe) {
   Place place = place_for(state_, run_, grant, *snapshot);
   needed_.pinned_nodes = place.nodes;
   std::vector<std::string> own;
-  for (const Attempt& attempt : run_.attempts) own.push_back(attempt.nonce);
+  for (const RunState& run : state_.runs) {
+    for (const Attempt& attempt : run.attempts) own.push_back(attempt.nonce);
+  }
   auto faults = scheduler::preflight(grant, needed_, *snapshot, own);
   if (place.fault) faults.push_back(std::move(*place.fault));
   // Who may use a reservation is the scheduler's to say, and it says so once it is active.
   if (faults.empty()) {
     const auto accepted = scheduler.would_accept(probe(place.nodes));
-    if (!accepted && accepted.error().code != Errc::refused) {
-      return tl::unexpected(accepted.error());
-    }
+    if (!accepted && accepted.error().code != Errc::refused) return silent(accepted.error());
     if (!accepted) faults.push_back({"access", accepted.error().message, false});
   }
   if (auto noted = note(faults); !noted) return tl::unexpected(noted.error());
@@ -75,6 +76,16 @@ Result<std::vector<std::string>> StartCheck::look(const Probe& probe) {
   faults_may_pass_ = std::all_of(faults.begin(), faults.end(),
                                  [](const scheduler::Fault& fault) { return fault.may_pass; });
   return refusal(faults, state_.plan.reservation);
+}
+
+/// Who watches learns what is waited for.
+Unexpected StartCheck::silent(const Error& error) {
+  if (error.code == Errc::unavailable) {
+    if (auto noted = note({{"no-answer", error.message, true}}); !noted) {
+      return Unexpected(noted.error());
+    }
+  }
+  return Unexpected(error);
 }
 
 /// Recorded once, however often it is found: of a start in the future only the time left differs.
@@ -86,7 +97,8 @@ Result<void> StartCheck::note(const std::vector<scheduler::Fault>& faults) {
   }
   Json known = list;
   for (Json& fault : known) {
-    if (fault.at("code") == "not-started") fault.erase("message");
+    const Json& code = fault.at("code");
+    if (code == "not-started" || code == "no-answer") fault.erase("message");
   }
   if (known == last_faults_) return {};
   last_faults_ = std::move(known);

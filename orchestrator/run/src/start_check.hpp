@@ -18,12 +18,14 @@ class StartCheck {
       : context_(context), state_(state), run_(run), needed_(std::move(needed)) {}
 
   /// `probe`: what would be submitted on these nodes. Returns the nodes that the plan or an earlier
-  /// failure asks for; empty = any. Errors: refused (all faults), unavailable, io.
+  /// failure asks for; empty = any. A scheduler that does not answer is waited for.
+  /// Errors: refused (all faults), unavailable, interrupted, io.
   using Probe = std::function<scheduler::JobRequest(const std::vector<std::string>& nodes)>;
   [[nodiscard]] Result<std::vector<std::string>> wait(const Probe& probe);
 
  private:
   [[nodiscard]] Result<std::vector<std::string>> look(const Probe& probe);
+  [[nodiscard]] Unexpected silent(const Error& error);
   [[nodiscard]] Result<void> note(const std::vector<scheduler::Fault>& faults);
 
   const Context& context_;

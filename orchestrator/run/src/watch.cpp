@@ -1,12 +1,14 @@
 #include "qualify/run/watch.hpp"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <span>
 
+#include "claim.hpp"
 #include "qualify/base/files.hpp"
 
 namespace qualify::run {
@@ -109,19 +111,45 @@ std::optional<Assessment> against_grant(const Grant& grant, const Job& job) {
 
 Result<void> claim_attempt(const std::filesystem::path& folder, const std::string& owner) {
   const fs::path file = folder / kClaimFile;
-  const Fd fd(::open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0444));
-  if (!fd.valid()) {
-    if (errno != EEXIST) return fail_errno(errno, "cannot claim the attempt", file.string());
-    return fail(Errc::already_exists,
-                "this attempt is taken by " + read_file(file).value_or("somebody else") +
-                    "; its folder is never written again",
-                folder.string());
+  const char* what = "cannot claim the attempt";
+  // Whole before it has its name: whoever dies on the way has claimed nothing.
+  std::string own = (folder / ".claim.XXXXXX").string();
+  const Fd fd(::mkostemp(own.data(), O_CLOEXEC));
+  if (!fd.valid()) return fail_errno(errno, what, file.string());
+  const auto write = [&]() -> Result<void> {
+    if (auto done = write_all(fd.get(), std::as_bytes(std::span(owner)), file); !done) return done;
+    if (::fchmod(fd.get(), 0444) != 0 || ::fsync(fd.get()) != 0) {
+      return fail_errno(errno, what, file.string());
+    }
+    return {};
+  };
+  auto claimed = write();
+  if (claimed && ::link(own.c_str(), file.c_str()) != 0) {
+    const int error_number = errno;
+    // On NFS the answer to a link that was made may be lost, and the question asked twice: the
+    // number of names tells. Source: open(2), O_EXCL.
+    struct stat status {};
+    const bool made = ::stat(own.c_str(), &status) == 0 && status.st_nlink == 2;
+    if (!made && error_number == EEXIST) {
+      const std::string by = read_file(file).value_or("");
+      claimed = fail(Errc::already_exists,
+                     "this attempt is taken by " + (by.empty() ? "somebody else" : by) +
+                         "; its folder is never written again",
+                     folder.string());
+    } else if (!made) {
+      claimed = fail_errno(error_number, what, file.string());
+      if (error_number == EPERM || error_number == EOPNOTSUPP || error_number == ENOSYS) {
+        claimed.error().hint = "this file system has no hard links; --state DIR elsewhere";
+      }
+    }
   }
-  if (auto written = write_all(fd.get(), std::as_bytes(std::span(owner)), file); !written) {
-    return written;
-  }
-  if (::fsync(fd.get()) != 0) return fail_errno(errno, "cannot claim the attempt", file.string());
-  return sync_folder(folder);
+  ::unlink(own.c_str());
+  return claimed ? sync_folder(folder) : claimed;
+}
+
+bool is_unnamed_claim(const std::filesystem::path& folder) {
+  const auto by = read_file(folder / kClaimFile);
+  return by && by->empty();
 }
 
 Result<void> withdraw_attempt(const std::filesystem::path& folder) {

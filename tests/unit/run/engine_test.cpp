@@ -3,6 +3,8 @@
 namespace qualify::run {
 namespace {
 
+using ::testing::Not;
+
 TEST_F(Engine, TwoEqualRunsGiveAPassWithACertificate) {
   const auto outcome = go();
   ASSERT_TRUE(outcome) << outcome.error().describe();
@@ -168,6 +170,44 @@ TEST_F(Engine, NothingStartsWhereNotEvenTheFirstLookFits) {
   EXPECT_EQ(outcome.error().code, Errc::refused);
   EXPECT_THAT(outcome.error().message, HasSubstr("the plan needs 1h 10m"));
   EXPECT_EQ(cluster->submissions(), 0U);
+}
+
+TEST_F(Engine, AJobThatIsCompletingIsWaitedFor) {
+  FakeJob slow;
+  slow.completing = 5min;
+  jobs({slow, FakeJob{}});
+  const auto outcome = go();
+  ASSERT_TRUE(outcome) << outcome.error().describe();
+  EXPECT_EQ(outcome->judgement.verdict, policy::Verdict::pass);
+  EXPECT_THAT(outcome->state.runs[0].attempts[0].job, Not(HasSubstr("still completing")));
+}
+
+TEST_F(Engine, AJobThatNeverStopsCompletingIsJudgedByHowItsWorkEnded) {
+  reserve({"n1", "n2"});  // the epilog on the first one's node hangs
+  FakeJob stuck;
+  stuck.completing = 1000h;
+  jobs({stuck, FakeJob{}});
+  const Time start = clock.now();
+  const auto outcome = go();
+  ASSERT_TRUE(outcome) << outcome.error().describe();
+  EXPECT_EQ(outcome->judgement.verdict, policy::Verdict::pass)
+      << outcome->judgement.reasons.front();
+  EXPECT_THAT(outcome->state.runs[0].attempts[0].job, HasSubstr("still completing after 10m 00s"));
+  EXPECT_LT(clock.now() - start, 20min);
+  EXPECT_EQ(cluster->submissions(), 2U);
+}
+
+TEST_F(Engine, AFailedJobThatNeverStopsCompletingIsAFailure) {
+  FakeJob stuck = ends_as(JobState::failed);
+  stuck.completing = 1000h;
+  stuck.exit_code = 3;
+  jobs({stuck});
+  on_event = [this](const journal::Event& event) {
+    if (event.kind == event::kEnded) stop = Stop::cancel;
+  };
+  ASSERT_FALSE(go());
+  const auto left = derive(journal::Journal(state->database).events("repeat-1").value()).value();
+  EXPECT_EQ(left.runs[0].attempts.at(0).failure_class, FailureClass::workload);
 }
 
 /// A scheduler that forgets a job as soon as it has ended.

@@ -106,6 +106,210 @@ TEST_F(Faults, AnAttemptsFolderThatSomebodyRemovesUnderItsJobIsADisagreement) {
   EXPECT_TRUE(outcome->certificate.empty());
 }
 
+TEST_F(Faults, AnotherPlanOfTheGateIsRefusedWhileAJobIsLive) {
+  at(event::kSubmitted, [&] { stop = Stop::detach; });
+  ASSERT_FALSE(go());
+  request.gate.run_limit = 6min;
+  const auto refused = go();
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Errc::refused);
+  EXPECT_THAT(refused.error().describe(), HasSubstr("repeat-1"));
+  EXPECT_THAT(refused.error().hint, HasSubstr("qualify resume repeat"));
+  EXPECT_THAT(refused.error().hint, HasSubstr("qualify cancel repeat"));
+  EXPECT_EQ(journal::Journal(state->database).qualifications("repeat").value().size(), 1U);
+  EXPECT_EQ(cluster->submissions(), 1U);
+  request.gate.run_limit = 5min;
+  expect_pass_with(2);
+}
+
+TEST_F(Faults, AnotherPlanOfTheGateMayBeginOnceNoJobIsLive) {
+  at(event::kEnded, [&] { stop = Stop::detach; });
+  ASSERT_FALSE(go());
+  request.gate.run_limit = 6min;
+  expect_pass_with(3);
+}
+
+TEST_F(Faults, WithoutLeaveToSubmitTheLiveJobIsFollowedToItsEndAndNoOtherBegun) {
+  at(event::kSubmitted, [&] { stop = Stop::detach; });
+  ASSERT_FALSE(go());
+  request.may_submit = false;
+  const auto refused = go();
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Errc::refused);
+  EXPECT_EQ(cluster->submissions(), 1U);
+  request.may_submit = true;
+  expect_pass_with(2);
+}
+
+TEST_F(Faults, ADetachWhileResultsAreNotVisibleYetRecordsNothing) {
+  hold_results = true;
+  on_poll = [&] {
+    if (!held.empty()) stop = Stop::detach;
+  };
+  const auto stopped = go();
+  ASSERT_FALSE(stopped);
+  EXPECT_EQ(stopped.error().code, Errc::interrupted);
+  const auto left = derive(journal::Journal(state->database).events("repeat-1").value()).value();
+  EXPECT_FALSE(left.runs[0].attempts.at(0).ended) << left.runs[0].attempts[0].failure;
+  on_poll = {};
+  release_results();
+  expect_pass_with(2);
+}
+
+TEST_F(Faults, ACancelWhileResultsAreNotVisibleYetStillWaitsForThem) {
+  hold_results = true;
+  on_poll = [&, looks = 0]() mutable {
+    if (held.empty()) return;
+    stop = Stop::cancel;
+    if (++looks == 3) release_results();
+  };
+  const auto stopped = go();
+  ASSERT_FALSE(stopped);
+  EXPECT_EQ(stopped.error().code, Errc::interrupted);
+  on_poll = {};
+  release_results();
+  const auto left = derive(journal::Journal(state->database).events("repeat-1").value()).value();
+  EXPECT_TRUE(left.runs[0].attempts.at(0).complete) << left.runs[0].attempts[0].failure;
+  expect_pass_with(2);
+}
+
+/// A controller that is restarted, and does not answer for some minutes.
+class Restarted : public Faults {
+ protected:
+  void silent_for(Duration length) {
+    cluster->script().outages = {{clock.now(), clock.now() + length}};
+  }
+};
+
+TEST_F(Restarted, BeforeTheFirstSubmissionIsWaitedForAndSaid) {
+  std::vector<std::string> faults;
+  on_event = [&](const journal::Event& event) {
+    if (event.kind == event::kPreflight) faults.push_back(event.payload);
+  };
+  silent_for(10min);
+  expect_pass_with(2);
+  ASSERT_FALSE(faults.empty());
+  EXPECT_THAT(faults.front(), HasSubstr("the fake controller is down"));
+  EXPECT_EQ(faults.size(), 3U) << "said once, then a clean look before each of two runs";
+}
+
+TEST_F(Restarted, BetweenTwoRunsIsWaitedFor) {
+  at(event::kEnded, [&] { silent_for(10min); });
+  expect_pass_with(2);
+}
+
+TEST_F(Restarted, BeforeAFurtherLookIsWaitedFor) {
+  make_performance_gate();
+  on_event = [this, collected = 0](const journal::Event& event) mutable {
+    if (event.kind == event::kEvidence && ++collected == 10) silent_for(10min);
+  };
+  const auto outcome = go();
+  ASSERT_TRUE(outcome) << outcome.error().describe();
+  EXPECT_EQ(cluster->submissions(), 14U);
+}
+
+TEST_F(Restarted, IsWaitedForNoLongerThanAllowedAndTheSameCommandGoesOn) {
+  at(event::kEnded, [&] { silent_for(3h); });
+  const Time start = clock.now();
+  const auto ended = go();
+  ASSERT_FALSE(ended);
+  EXPECT_EQ(ended.error().code, Errc::unavailable);
+  EXPECT_GE(clock.now() - start, Limits().silence);
+  EXPECT_LE(clock.now() - start, Limits().silence + 5min);
+  cluster->script().outages.clear();
+  expect_pass_with(2);
+}
+
+TEST_F(Restarted, AStopEndsTheWaiting) {
+  at(event::kEnded, [&] {
+    silent_for(3h);
+    on_poll = [&, polls = 0]() mutable {
+      if (++polls > 5) stop = Stop::detach;
+    };
+  });
+  const Time start = clock.now();
+  const auto ended = go();
+  ASSERT_FALSE(ended);
+  EXPECT_EQ(ended.error().code, Errc::interrupted);
+  EXPECT_LT(clock.now() - start, 10min);
+}
+
+TEST_F(Faults, AStopEndsTheCollectingOfEvidenceAndNothingIsRepeated) {
+  int polls = 0;
+  on_event = [&](const journal::Event& event) {
+    if (event.kind != event::kEnded || event.run != "b") return;
+    on_poll = [&] {
+      ++polls;
+      stop = Stop::detach;
+    };
+  };
+  const auto stopped = go();
+  ASSERT_FALSE(stopped);
+  EXPECT_EQ(stopped.error().code, Errc::interrupted);
+  EXPECT_THAT(stopped.error().describe(), HasSubstr("evidence"));
+  EXPECT_EQ(polls, 1);
+  on_poll = {};
+  on_event = {};
+  expect_pass_with(2);
+}
+
+TEST_F(Faults, WhileEvidenceIsCollectedAndJudgedTheEngineKeepsAskingWhetherToStop) {
+  // A service manager takes that for a sign of life; of a large checkpoint it gets none else.
+  std::map<std::string, int> polls;
+  std::string doing = "running";
+  on_poll = [&] { ++polls[doing]; };
+  on_event = [&](const journal::Event& event) {
+    if (event.kind == event::kEnded && event.run == "b") {
+      const auto output = state->paths.runs() / "repeat-1" / "b" / "attempt-1" / "output";
+      fs::create_directories(output / "checkpoints");
+      for (const auto& file : {output / "checkpoints" / "step-1.pt", output / "other.bin"}) {
+        std::ofstream(file) << std::string(8 << 20, 'x');
+      }
+      doing = "collecting";
+    }
+    if (event.kind == event::kEvidence) doing = event.run == "b" ? "judging" : "collecting";
+    if (event.kind == event::kVerdict) doing = "done";
+  };
+  const auto outcome = go();
+  ASSERT_TRUE(outcome) << outcome.error().describe();
+  EXPECT_GE(polls["collecting"], 16) << "once for each MiB";
+  EXPECT_GE(polls["judging"], 2) << "once for each run";
+}
+
+/// An attempt without a job whose folder was claimed by somebody who left no name, as engines and
+/// jobs of earlier releases did when they were killed in the middle of it.
+class UnnamedClaim : public Faults {
+ protected:
+  void SetUp() override {
+    Faults::SetUp();
+    jobs({answered(Answer::lost_before), FakeJob{}});
+    at(event::kUnanswered, [&] { stop = Stop::detach; });
+    ASSERT_FALSE(go());
+    fs::create_directories(claim.parent_path());
+    std::ofstream(claim).flush();
+    ASSERT_TRUE(fs::exists(claim));
+  }
+  const fs::path claim = folder / "state" / "runs" / "repeat-1" / "a" / "attempt-1" / "claim";
+};
+
+TEST_F(UnnamedClaim, IsNobodysWhereNoJobIsThere) {
+  const auto outcome = go();
+  ASSERT_TRUE(outcome) << outcome.error().describe();
+  EXPECT_EQ(outcome->judgement.verdict, policy::Verdict::pass);
+  EXPECT_EQ(outcome->state.runs[0].attempts.at(0).failure_class, FailureClass::cancelled);
+  EXPECT_EQ(outcome->state.runs[0].attempts.size(), 2U);
+}
+
+TEST_F(UnnamedClaim, IsAJobsThatWritesItsNameMeanwhile) {
+  on_poll = [&, polls = 0]() mutable {
+    if (++polls == 3) std::ofstream(claim) << "job 1 on n1";
+  };
+  const auto outcome = go();
+  ASSERT_TRUE(outcome) << outcome.error().describe();
+  EXPECT_EQ(outcome->state.runs[0].attempts.size(), 1U) << "a run that may be under way, doubled";
+  EXPECT_THAT(outcome->state.runs[0].attempts[0].failure, HasSubstr("the job ran"));
+}
+
 TEST_F(Faults, TwoOperatorsAtOnceAreOneRunAndOneAnswer) {
   std::optional<Result<Outcome>> second;
   at(event::kRunning, [&] {

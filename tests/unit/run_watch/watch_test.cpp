@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include "qualify/base/files.hpp"
+#include "support/system_calls.hpp"
 #include "support/temp_folder.hpp"
 
 namespace qualify::run {
@@ -10,6 +12,7 @@ namespace {
 using namespace std::chrono_literals;
 using scheduler::Job;
 using scheduler::JobState;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 class Watch : public ::testing::Test {
@@ -132,6 +135,12 @@ TEST_F(Watch, ATimeoutAtTheReservationsEndIsInfrastructureAndAtTheLimitIsNot) {
   EXPECT_EQ(against_grant(grant, job), std::nullopt);
 }
 
+std::vector<std::string> names_in(const fs::path& folder) {
+  std::vector<std::string> names;
+  for (const auto& entry : fs::directory_iterator(folder)) names.push_back(entry.path().filename());
+  return names;
+}
+
 TEST(Claim, TheFirstOwnsAnAttemptForEver) {
   const test::TempFolder folder;
   ASSERT_TRUE(claim_attempt(folder.path(), "job 7"));
@@ -139,6 +148,21 @@ TEST(Claim, TheFirstOwnsAnAttemptForEver) {
   ASSERT_FALSE(second);
   EXPECT_EQ(second.error().code, Errc::already_exists);
   EXPECT_THAT(second.error().message, HasSubstr("job 7"));
+  EXPECT_THAT(names_in(folder.path()), ElementsAre("claim"));
+}
+
+TEST(Claim, WhoeverIsKilledOnTheWayHasClaimedNothingOrAllOfIt) {
+  const test::TempFolder folder;
+  const auto file = folder / "claim";
+  test::kill_at_every_step({CLAIM_ONCE, folder.path().string(), "job 7"}, test::file_calls(),
+                           [&](const std::string& point) {
+                             if (fs::exists(file)) {
+                               EXPECT_EQ(read_file(file).value(), "job 7") << point;
+                             } else {
+                               EXPECT_TRUE(claim_attempt(folder.path(), "job 8")) << point;
+                             }
+                             fs::remove(file);
+                           });
 }
 
 }  // namespace

@@ -34,8 +34,10 @@ class BlobWriter {
   /// Errors: io, no_space.
   [[nodiscard]] Result<void> write(std::span<const std::byte> data);
   /// Takes in all of an open file, hashing on a second thread and sharing its blocks where the file
-  /// system can; instead of write(). `name` is for errors. Errors: io, no_space.
-  [[nodiscard]] Result<void> copy_from(int fd, const std::filesystem::path& name);
+  /// system can; instead of write(). `sink`, if there is one, gets the same pieces, in order.
+  /// `name` is for errors. Errors: io, no_space, the sink's.
+  [[nodiscard]] Result<void> copy_from(int fd, const std::filesystem::path& name,
+                                       const Sink& sink = {});
   [[nodiscard]] std::uint64_t size() const { return size_; }  ///< bytes so far
   /// Makes the blob durable and visible. Errors: io, no_space, integrity (a blob of this name is
   /// there with other bytes).
@@ -70,9 +72,10 @@ class BlobStore {
   [[nodiscard]] Result<Descriptor> add_bytes(std::string_view content,
                                              const std::string& media_type);
   /// Copies and hashes in one pass; a file that changes while it is read is an error.
-  /// Errors: not_found, io, no_space, integrity.
+  /// `sink`, if there is one, gets the same pieces, in order.
+  /// Errors: not_found, io, no_space, integrity, the sink's.
   [[nodiscard]] Result<Descriptor> add_file(const std::filesystem::path& file,
-                                            const std::string& media_type);
+                                            const std::string& media_type, const Sink& sink = {});
   /// Errors: not_found, integrity (bytes do not have the digest), invalid_input (over limit).
   [[nodiscard]] Result<std::string> read(const Digest& digest,
                                          std::uint64_t limit = 64ULL << 20U) const;

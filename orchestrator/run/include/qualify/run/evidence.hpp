@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -32,22 +33,27 @@ struct EvidenceRequest {
   Digest plan;
 };
 
+/// Asked again and again while evidence is read, at least once for each MiB: a checkpoint takes
+/// minutes. An error of its ends the reading. None: nobody asks.
+using KeepOn = std::function<Result<void>()>;
+
 /// Copies metrics, traces and logs into `store`, hashed while copied and compared with what the job
 /// itself hashed; checkpoints are recorded by digest only. Missing required outputs and checksum
 /// differences make the evidence incomplete, with the reason; they are no errors.
-/// Returns the manifest's digest. Errors: io, no_space.
+/// Returns the manifest's digest. Errors: io, no_space, those of `keep_on`.
 [[nodiscard]] Result<Digest> collect(const EvidenceRequest& request, const store::Bundle& bundle,
-                                     store::BlobStore& store);
+                                     store::BlobStore& store, const KeepOn& keep_on = {});
 
 /// Re-hashes the manifest and every stored file that it cites. Errors: integrity, not_found, io.
 [[nodiscard]] Result<void> verify_evidence(const store::BlobStore& store, const Digest& manifest);
 
 /// Reads a run back from its manifest, for judging: only from the evidence store, never from the
 /// run folder. `scratch` is a folder for a view by file names; what is made there is removed again.
-/// Errors: integrity, not_found, io.
+/// Errors: integrity, not_found, io, those of `keep_on`.
 [[nodiscard]] Result<policy::RunEvidence> load_evidence(const store::BlobStore& store,
                                                         const Digest& manifest,
-                                                        const std::filesystem::path& scratch);
+                                                        const std::filesystem::path& scratch,
+                                                        const KeepOn& keep_on = {});
 
 /// The GPUs in the records of an attempt's nodes (nodes.jsonl, node.hpp), before and after.
 /// Throws what the JSON library throws on records that are not as nodes write them.

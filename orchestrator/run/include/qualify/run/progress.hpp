@@ -85,6 +85,19 @@ struct QualificationState {
   [[nodiscard]] bool open() const { return !finished() && cancelled.empty(); }
 };
 
+/// Attempts at one run before infrastructure failures end it.
+inline constexpr int kMaxAttempts = 3;
+
+/// Whether runs that share one job need a (further) attempt. `runs`: not empty; none of their
+/// attempts is live.
+[[nodiscard]] bool wants_attempt(std::span<const RunState> runs);
+/// A run that starts from what another left cannot be, where that one came to nothing.
+[[nodiscard]] bool can_begin(const QualificationState& state, const RunState& run);
+/// An attempt has not ended, as far as the journal knows: its job may be live.
+[[nodiscard]] bool is_live(const QualificationState& state);
+/// Whether anything has to be submitted before the first `runs` of the plan can be judged.
+[[nodiscard]] bool wants_submission(const QualificationState& state, std::size_t runs);
+
 /// What was spent, failed attempts too.
 struct Cost {
   std::string arm;

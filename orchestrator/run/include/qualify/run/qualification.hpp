@@ -6,6 +6,7 @@
 
 #include "qualify/base/clock.hpp"
 #include "qualify/ledger/ledger.hpp"
+#include "qualify/run/evidence.hpp"
 #include "qualify/run/progress.hpp"
 #include "qualify/run/state.hpp"
 #include "qualify/run/watch.hpp"
@@ -38,6 +39,9 @@ struct Limits {
   /// What nodes wrote, and a shared file system does not show here yet, is waited for at the end of
   /// a job.
   Duration slow_files = std::chrono::seconds(30);
+  /// A job whose work has ended, but whose nodes the scheduler does not get clear (an epilog hangs,
+  /// a node is gone): beyond it the job is judged by how its work ended.
+  Duration completing = std::chrono::minutes(10);
   /// A scheduler that does not answer is waited for, before the run is left to `resume`.
   Duration silence = std::chrono::minutes(30);
 };
@@ -47,7 +51,8 @@ struct Ports {
   scheduler::Scheduler& scheduler;
   const ledger::Signer& signer;
   Clock& clock;
-  std::function<Stop()> stop;                           ///< asked between any two steps
+  /// Asked between any two steps, and while large files are read: also a sign of life.
+  std::function<Stop()> stop;
   std::function<void(const journal::Event&)> on_event;  ///< every journal event, for progress
   std::string executable;                               ///< absolute path of this qualify
   std::map<std::string, std::string> environment;       ///< handed to jobs (filtered there)
@@ -58,6 +63,9 @@ struct Request {
   policy::Gate gate;
   Digest bundle;
   scheduler::Grant grant;
+  /// False: what is live is followed to its end and what is there is judged, but nothing is
+  /// submitted, for the grant does not stand any more.
+  bool may_submit = true;
 };
 
 struct Outcome {
@@ -71,17 +79,16 @@ struct Outcome {
 
 /// Judges the collected runs by the criteria that were recorded before the first one, from the
 /// evidence store alone. The same evidence gives the same judgement at any later time.
-/// `scratch`: as of load_evidence. Errors: those of load_evidence.
+/// `scratch`, `keep_on`: as of load_evidence. Errors: those of load_evidence.
 [[nodiscard]] Result<policy::Judgement> judge_recorded(const State& state,
                                                        const QualificationState& done,
-                                                       const std::filesystem::path& scratch);
-
-/// Attempts at one run before infrastructure failures end it.
-inline constexpr int kMaxAttempts = 3;
+                                                       const std::filesystem::path& scratch,
+                                                       const KeepOn& keep_on = {});
 
 /// The whole of it: plan, runs, evidence, verdict, certificate. An unfinished qualification of the
 /// same plan is gone on with; nothing of it is repeated.
-/// Errors: refused (preflight faults, with all of them), busy (another qualify runs this state),
+/// Errors: refused (preflight faults, with all of them; another plan of the gate has a live job;
+/// a run is to be submitted that may not), busy (another qualify runs this state),
 /// interrupted (stop), unavailable, io, no_space, integrity, invalid_input.
 [[nodiscard]] Result<Outcome> qualify_gate(State& state, const Request& request,
                                            const Ports& ports);
