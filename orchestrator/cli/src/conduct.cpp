@@ -16,7 +16,11 @@ namespace {
 
 /// One line an event that changes something, for a person who watches.
 void show_event(Session& session, const journal::Event& event) {
-  if (event.kind == run::event::kIntent || event.kind == run::event::kPreflight) return;
+  // What a preflight finds is said by the command's end; a scheduler that is silent, while it
+  // waits.
+  const bool waits = event.payload.find(R"("code":"no-answer")") != std::string::npos;
+  if (event.kind == run::event::kIntent) return;
+  if (event.kind == run::event::kPreflight && !waits) return;
   session.err << format_time(event.time).substr(11, 8) << "  " << event_text(event) << '\n';
 }
 
@@ -73,12 +77,22 @@ void print_logs(Session& session, const run::State& state, const run::Outcome& o
 
 Result<Exit> conduct(Session& session, run::State& state, const policy::Gate& gate,
                      const Digest& bundle, const std::string& reservation, bool json,
-                     const run::Limits& limits) {
+                     const run::Limits& limits, const run::QualificationState* unfinished) {
   const auto signer = ledger::load_key(state.paths.signing_key());
   if (!signer) return tl::unexpected(signer.error());
   const auto scheduler = open_scheduler(session, reservation);
   if (!scheduler) return tl::unexpected(scheduler.error());
-  const auto grant = grant_for_run(session, state, **scheduler, gate.name, reservation);
+  auto grant = grant_for_run(session, state, **scheduler, gate.name, reservation);
+  bool may_submit = true;
+  if (unfinished != nullptr && run::is_live(*unfinished) &&
+      (!grant || fingerprint(grant->reservation) != unfinished->plan.reservation_fingerprint)) {
+    auto behind = grant_behind(state, *unfinished);
+    if (!behind) return tl::unexpected(behind.error());
+    if (*behind) {
+      grant = std::move(**behind);
+      may_submit = false;
+    }
+  }
   if (!grant) return tl::unexpected(grant.error());
 
   catch_stop_signals();
@@ -92,7 +106,7 @@ Result<Exit> conduct(Session& session, run::State& state, const policy::Gate& ga
                          session.executable.string(),
                          session.environment,
                          limits};
-  const auto outcome = run::qualify_gate(state, {gate, bundle, *grant}, ports);
+  const auto outcome = run::qualify_gate(state, {gate, bundle, *grant, may_submit}, ports);
   if (!outcome) return tl::unexpected(outcome.error());
   if (!outcome->log_not_signed.empty()) {
     session.err << "qualify: the log was not signed: " << outcome->log_not_signed << '\n';

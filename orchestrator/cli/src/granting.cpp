@@ -121,6 +121,21 @@ Result<std::optional<scheduler::Grant>> current_grant(run::State& state, const s
   return std::optional<scheduler::Grant>(std::move(standing->back().grant));
 }
 
+Result<std::optional<scheduler::Grant>> grant_behind(run::State& state,
+                                                     const run::QualificationState& one) {
+  const auto records =
+      ledger::Ledger(state.database).records(ledger::RecordKind::grant, one.plan.gate);
+  if (!records) return tl::unexpected(records.error());
+  for (auto record = records->rbegin(); record != records->rend(); ++record) {
+    auto grant = read_grant(*record);
+    if (!grant) return tl::unexpected(grant.error());
+    if (fingerprint(grant->reservation) == one.plan.reservation_fingerprint) {
+      return std::optional<scheduler::Grant>(std::move(*grant));
+    }
+  }
+  return std::optional<scheduler::Grant>();
+}
+
 Result<std::size_t> revoke_grants(Session& session, run::State& state, const std::string& gate,
                                   const std::string& reservation) {
   const auto standing = standing_grants(state, gate, reservation);

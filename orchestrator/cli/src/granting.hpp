@@ -4,6 +4,7 @@
 #include <string>
 
 #include "qualify/ledger/ledger.hpp"
+#include "qualify/run/progress.hpp"
 #include "qualify/scheduler/grant.hpp"
 #include "session.hpp"
 
@@ -25,6 +26,11 @@ namespace qualify::cli {
 [[nodiscard]] Result<std::optional<scheduler::Grant>> current_grant(run::State& state,
                                                                     const std::string& gate,
                                                                     const std::string& reservation);
+
+/// The grant that a qualification's plan rests on, whether it was revoked since or not; its
+/// signature is checked. Empty: it is not on record. Errors: integrity, io.
+[[nodiscard]] Result<std::optional<scheduler::Grant>> grant_behind(
+    run::State& state, const run::QualificationState& one);
 
 /// Revokes every standing grant of this reservation to this gate, on the record; nothing that waits
 /// or runs is touched. Returns how many there were. Errors: integrity, io.

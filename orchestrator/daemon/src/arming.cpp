@@ -29,6 +29,8 @@ void apply_occurrence(const journal::Event& entry, const Json& payload, Armed& a
                payload.at("count").get<std::int64_t>(), payload.at("why").get<std::string>()};
     armed.handled = std::max(armed.handled, armed.missed->last);
     if (!armed.due || *armed.due > armed.missed->last || *armed.due < armed.missed->first) return;
+  } else if (armed.due != time_in(payload, "occurrence")) {
+    return;  // of an arming before this one
   }
   armed.due.reset();
   armed.ended = entry.time;
@@ -45,11 +47,13 @@ void apply(const journal::Event& entry, std::vector<Armed>& all) {
     armed.reservation = payload.at("reservation").get<std::string>();
     armed.by = payload.at("by").get<std::string>();
     armed.since = armed.handled = armed.ended = entry.time;
-    armed.begun_at = entry.sequence;
+    armed.armed_at = armed.begun_at = entry.sequence;
     if (payload.contains("schedule")) {
       armed.schedule = payload.at("schedule").at("when").get<std::string>();
       armed.time_zone = payload.at("schedule").at("time_zone").get<std::string>();
     }
+    // Where a damaged journal lost the disarming in between, the later word counts.
+    std::erase_if(all, [&](const Armed& one) { return one.gate.name == armed.gate.name; });
     all.push_back(std::move(armed));
     return;
   }
@@ -57,7 +61,8 @@ void apply(const journal::Event& entry, std::vector<Armed>& all) {
       entry.kind == event::kDue || entry.kind == event::kDone || entry.kind == event::kMissed;
   if (entry.kind != event::kDisarmed && entry.kind != event::kWaiting && !of_schedule) return;
   const auto found = find_gate(all, payload.at("gate").get<std::string>());
-  if (found == all.end()) throw std::invalid_argument("a gate that is not armed");
+  // Late: it was disarmed just before, and earlier daemons recorded all the same.
+  if (found == all.end()) return;
   if (entry.kind == event::kDisarmed) {
     all.erase(found);
   } else if (of_schedule) {
@@ -65,12 +70,6 @@ void apply(const journal::Event& entry, std::vector<Armed>& all) {
   } else {
     found->waiting_for = payload.at("faults").get<std::vector<std::string>>();
   }
-}
-
-Result<void> append(journal::Database& database, Time now, const char* kind, const Json& payload) {
-  const auto noted = journal::Journal(database).append(now, {}, {}, 0, kind, payload);
-  if (!noted) return tl::unexpected(noted.error());
-  return {};
 }
 
 }  // namespace
@@ -127,31 +126,56 @@ Result<void> disarm(journal::Database& database, Time now, const std::string& ga
   });
 }
 
-Result<void> note_waiting(journal::Database& database, Time now, const std::string& gate,
+namespace {
+
+/// One event of this very arming; false, and nothing recorded, when it is there no more.
+Result<bool> note(journal::Database& database, Time now, const Armed& armed, const char* kind,
+                  Json payload) {
+  bool noted = false;
+  payload["gate"] = armed.gate.name;
+  const auto done = database.transaction([&]() -> Result<void> {
+    auto all = armed_gates(database);
+    if (!all) return tl::unexpected(all.error());
+    const auto found = find_gate(*all, armed.gate.name);
+    if (found == all->end() || found->armed_at != armed.armed_at) return {};
+    const auto appended = journal::Journal(database).append(now, {}, {}, 0, kind, payload);
+    if (!appended) return tl::unexpected(appended.error());
+    noted = true;
+    return {};
+  });
+  if (!done) return tl::unexpected(done.error());
+  return noted;
+}
+
+}  // namespace
+
+Result<bool> note_disarmed(journal::Database& database, Time now, const Armed& armed,
+                           const std::string& by, const std::string& why) {
+  return note(database, now, armed, event::kDisarmed, {{"by", by}, {"why", why}});
+}
+
+Result<bool> note_waiting(journal::Database& database, Time now, const Armed& armed,
                           const std::vector<std::string>& faults) {
-  return append(database, now, event::kWaiting, {{"gate", gate}, {"faults", faults}});
+  return note(database, now, armed, event::kWaiting, {{"faults", faults}});
 }
 
-Result<void> note_due(journal::Database& database, Time now, const std::string& gate,
-                      Time occurrence) {
-  return append(database, now, event::kDue,
-                {{"gate", gate}, {"occurrence", format_time(occurrence)}});
+Result<bool> note_due(journal::Database& database, Time now, const Armed& armed, Time occurrence) {
+  return note(database, now, armed, event::kDue, {{"occurrence", format_time(occurrence)}});
 }
 
-Result<void> note_done(journal::Database& database, Time now, const std::string& gate,
-                       Time occurrence, const std::string& outcome) {
-  return append(database, now, event::kDone,
-                {{"gate", gate}, {"occurrence", format_time(occurrence)}, {"outcome", outcome}});
+Result<bool> note_done(journal::Database& database, Time now, const Armed& armed, Time occurrence,
+                       const std::string& outcome) {
+  return note(database, now, armed, event::kDone,
+              {{"occurrence", format_time(occurrence)}, {"outcome", outcome}});
 }
 
-Result<void> note_missed(journal::Database& database, Time now, const std::string& gate,
+Result<bool> note_missed(journal::Database& database, Time now, const Armed& armed,
                          const Missed& missed) {
-  return append(database, now, event::kMissed,
-                {{"gate", gate},
-                 {"first", format_time(missed.first)},
-                 {"last", format_time(missed.last)},
-                 {"count", missed.count},
-                 {"why", missed.why}});
+  return note(database, now, armed, event::kMissed,
+              {{"first", format_time(missed.first)},
+               {"last", format_time(missed.last)},
+               {"count", missed.count},
+               {"why", missed.why}});
 }
 
 }  // namespace qualify::daemon

@@ -3,6 +3,7 @@
 #include <thread>
 
 #include "qualify/base/files.hpp"
+#include "qualify/daemon/arming.hpp"
 #include "qualify/journal/transcript.hpp"
 #include "qualify/ledger/log.hpp"
 #include "qualify/rebuild/rebuild.hpp"
@@ -56,6 +57,7 @@ class Inspection {
         fault(derived.error().message, name);
       }
     }
+    if (const auto armed = daemon::armed_gates(database); !armed) faults_.push_back(armed.error());
   }
 
   void look_at_log(journal::Database& database) {

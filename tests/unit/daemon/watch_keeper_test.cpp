@@ -2,6 +2,9 @@
 
 #include <gmock/gmock.h>
 
+#include <nlohmann/json.hpp>
+#include <utility>
+
 #include "qualify/run/job_plan.hpp"
 #include "support/engine.hpp"
 #include "support/fake_clock.hpp"
@@ -28,21 +31,39 @@ class Keeper : public ::testing::Test {
     reservation = test::night(clock.now() + 1h, clock.now() + 5h);
     cluster.emplace(test::cluster_of(reservation), clock,
                     [this](const auto& request, const auto& job) { leave(request, job); });
-    keeper.emplace(
-        *state, Surroundings{
-                    {*cluster, *signer, clock, [this] { return stop; }, {}, "/usr/bin/qualify", {}},
-                    nullptr,
-                    [this](const std::string& gate, const std::string&) { return grant_of(gate); },
-                    [this](const std::string& line) { said.push_back(line); }});
+    granted.push_back(reservation);
+    keeper.emplace(*state, around([this] { return stop; }));
   }
 
-  Result<std::optional<scheduler::Grant>> grant_of(const std::string& gate) const {
+  Surroundings around(std::function<run::Stop()> stopped) {
+    return {{*cluster, *signer, clock, std::move(stopped), {}, "/usr/bin/qualify", {}},
+            nullptr,
+            [this](const std::string& gate, const std::string&) { return grant_of(gate); },
+            [this](const run::QualificationState& one) { return grant_behind(one); },
+            [this](const std::string& line) { said.push_back(line); }};
+  }
+
+  /// Of everything that was ever granted, the one that the plan rests on.
+  Result<std::optional<scheduler::Grant>> grant_behind(const run::QualificationState& one) const {
+    for (const scheduler::Reservation& each : granted) {
+      if (scheduler::fingerprint(each) == one.plan.reservation_fingerprint) {
+        return std::optional(test::grant_of(each, one.plan.gate));
+      }
+    }
+    return std::optional<scheduler::Grant>();
+  }
+
+  Result<std::optional<scheduler::Grant>> grant_of(const std::string& gate) {
+    if (const auto act = std::exchange(before_grant, {})) act();
     if (revoked) return std::optional<scheduler::Grant>();
     return std::optional(test::grant_of(reservation, gate));
   }
 
   void leave(const scheduler::JobRequest& request, const scheduler::Job& job) {
-    if (job.state == scheduler::JobState::running) started.push_back(clock.now());
+    if (job.state == scheduler::JobState::running) {
+      started.push_back(clock.now());
+      if (const auto act = std::exchange(at_start, {})) act();
+    }
     if (job.state != scheduler::JobState::completed) return;
     const auto plan = run::read_job_plan(request.plan_file).value();
     ran.push_back(plan.gate + "/" + plan.run);
@@ -88,11 +109,14 @@ class Keeper : public ::testing::Test {
   std::optional<run::State> state;
   std::unique_ptr<ledger::Signer> signer;
   Digest bundle;
-  scheduler::Reservation reservation;
+  scheduler::Reservation reservation;           ///< the one that is granted now
+  std::vector<scheduler::Reservation> granted;  ///< and all that were
   std::optional<scheduler::Fake> cluster;
   std::optional<WatchKeeper> keeper;
   run::Stop stop = run::Stop::none;
   bool revoked = false;
+  std::function<void()> at_start;      ///< what others do while the first job begins
+  std::function<void()> before_grant;  ///< and when the keeper has read what is armed
   std::vector<std::string> said;
   std::vector<std::string> ran;
   std::vector<Time> started;
@@ -181,18 +205,8 @@ TEST_F(Keeper, AStopLeavesTheJobAndTheNextKeeperGoesOnWithIt) {
   arm_gate("scale");
   clock.set(reservation.start);
   int asked = 0;
-  WatchKeeper first(
-      *state,
-      Surroundings{{*cluster,
-                    *signer,
-                    clock,
-                    [&] { return ++asked > 6 ? run::Stop::detach : run::Stop::none; },
-                    {},
-                    "/usr/bin/qualify",
-                    {}},
-                   nullptr,
-                   [this](const std::string& gate, const std::string&) { return grant_of(gate); },
-                   [](const std::string&) {}});
+  WatchKeeper first(*state,
+                    around([&] { return ++asked > 6 ? run::Stop::detach : run::Stop::none; }));
   const auto stopped = first.look();
   ASSERT_FALSE(stopped);
   EXPECT_EQ(stopped.error().code, Errc::interrupted);
@@ -227,6 +241,122 @@ TEST_F(Keeper, AVerdictThatAKilledDaemonDidNotTellIsToldAndNotRunAgain) {
   EXPECT_EQ(cluster->submissions(), 2U) << "a gate that had its verdict was run again";
 }
 
+TEST_F(Keeper, ADisarmWhileItIsLookedAtRecordsNothingMore) {
+  arm_gate("scale");
+  before_grant = [&] {
+    ASSERT_TRUE(disarm(state->database, clock.now(), "scale", "me", "changed my mind"));
+  };
+  ASSERT_TRUE(keeper->look());
+  EXPECT_THAT(armed_names(), IsEmpty());
+  const auto events = journal::Journal(state->database).general_events().value();
+  ASSERT_THAT(events, SizeIs(2));
+  EXPECT_EQ(events.back().kind, event::kDisarmed);
+}
+
+TEST_F(Keeper, AnArmingThatFollowsIsNotEndedWithTheOneBefore) {
+  arm_gate("scale");
+  revoked = true;
+  before_grant = [&] {
+    ASSERT_TRUE(disarm(state->database, clock.now(), "scale", "me", "another night"));
+    ASSERT_TRUE(arm(state->database, armed_as(test::repeat_gate("scale"), "other")));
+  };
+  ASSERT_TRUE(keeper->look());
+  const auto all = armed_gates(state->database).value();
+  ASSERT_THAT(all, SizeIs(1)) << "the new arming was ended for a reason of the old one";
+  EXPECT_EQ(all[0].reservation, "other");
+}
+
+TEST_F(Keeper, AVerdictOfWhatWasBegunBeforeTheArmingIsToldAndNotRunAgain) {
+  clock.set(reservation.start);
+  int asked = 0;
+  const auto run_it = [&](const std::function<run::Stop()>& stopped) {
+    return run::qualify_gate(*state,
+                             {test::repeat_gate("scale"), bundle, *grant_of("scale").value()},
+                             {*cluster, *signer, clock, stopped, {}, "/usr/bin/qualify", {}});
+  };
+  ASSERT_FALSE(run_it([&] { return ++asked > 6 ? run::Stop::detach : run::Stop::none; }));
+  ASSERT_EQ(cluster->submissions(), 1U);
+  arm_gate("scale");
+  ASSERT_TRUE(run_it([] { return run::Stop::none; }));
+  // Killed here: the gate is armed still.
+  live_until(reservation.end);
+  EXPECT_THAT(armed_names(), IsEmpty());
+  EXPECT_THAT(said, Contains(HasSubstr("it reached its verdict: pass")));
+  EXPECT_EQ(cluster->submissions(), 2U) << "a gate that had its verdict was run again";
+}
+
+/// A daemon that is killed in the middle of a gate, and another one that comes later.
+class Killed : public Keeper {
+ protected:
+  /// Arms the gate and lives until so many attempts have ended.
+  void die_after(std::size_t ended) {
+    arm_gate("scale");
+    clock.set(reservation.start);
+    Surroundings dying = around([&] { return over ? run::Stop::detach : run::Stop::none; });
+    dying.ports.on_event = [this, left = ended](const journal::Event& event) mutable {
+      over = over || (event.kind == run::event::kEnded && --left == 0) ||
+             (left == 0 && event.kind == run::event::kSubmitted);
+    };
+    const auto stopped = WatchKeeper(*state, std::move(dying)).look();
+    ASSERT_FALSE(stopped);
+    ASSERT_EQ(stopped.error().code, Errc::interrupted);
+  }
+  bool over = false;
+};
+
+TEST_F(Killed, WhatHasAllItsRunsIsJudgedThoughTheReservationIsOver) {
+  die_after(2);
+  ASSERT_EQ(cluster->submissions(), 2U);
+  clock.set(reservation.end + 1h);
+  cluster->script().reservations.clear();
+  live_until(reservation.end + 2h);
+  EXPECT_THAT(said, Contains(HasSubstr("it reached its verdict: pass")));
+  EXPECT_THAT(armed_names(), IsEmpty());
+  EXPECT_EQ(cluster->submissions(), 2U);
+}
+
+TEST_F(Killed, WhatStillLacksARunIsGivenUpWithItsReservation) {
+  die_after(1);
+  ASSERT_EQ(cluster->submissions(), 1U);
+  clock.set(reservation.end + 1h);
+  live_until(reservation.end + 2h);
+  EXPECT_THAT(said, Contains(HasSubstr("gate scale is disarmed: the reservation ended")));
+  EXPECT_EQ(cluster->submissions(), 1U);
+}
+
+TEST_F(Killed, ALiveJobIsFollowedToItsEndThoughTheGrantWasRevokedAndNoOtherIsStarted) {
+  die_after(0);
+  ASSERT_EQ(cluster->submissions(), 1U);
+  revoked = true;
+  live_until(reservation.end);
+  EXPECT_THAT(ran, ElementsAre("scale/a"));
+  EXPECT_EQ(cluster->submissions(), 1U) << "without a grant";
+  EXPECT_THAT(said, Contains(HasSubstr("gate scale is disarmed: its grant was revoked")));
+  const auto open = run::open_qualifications(state->database, "scale").value();
+  ASSERT_THAT(open, SizeIs(1));
+  EXPECT_TRUE(open[0].runs[0].attempts.back().complete);
+}
+
+TEST_F(Killed, WhatIsNotArmedIsFollowedToItsEndAsWell) {
+  die_after(0);
+  ASSERT_TRUE(disarm(state->database, clock.now(), "scale", "me", "no more"));
+  revoked = true;
+  ASSERT_TRUE(keeper->go_on());
+  EXPECT_THAT(ran, ElementsAre("scale/a"));
+  EXPECT_EQ(cluster->submissions(), 1U) << "without a grant";
+}
+
+TEST_F(Killed, ALiveJobOfAnotherPlanIsBroughtToItsVerdictFirst) {
+  die_after(0);
+  ASSERT_TRUE(disarm(state->database, clock.now(), "scale", "me", "other criteria"));
+  arm_gate("scale", 6min);
+  live_until(reservation.end);
+  EXPECT_THAT(ran, ElementsAre("scale/a", "scale/b", "scale/a", "scale/b"));
+  EXPECT_EQ(cluster->submissions(), 4U);
+  EXPECT_THAT(said, Contains(HasSubstr("scale-1: pass")));
+  EXPECT_THAT(said, Contains(HasSubstr("gate scale is disarmed: it reached its verdict: pass")));
+}
+
 /// A gate that is due every day at 02:00; the clock begins at midnight.
 class Recurrent : public Keeper {
  protected:
@@ -237,6 +367,7 @@ class Recurrent : public Keeper {
   /// The reservation of this occurrence: the same name, another fingerprint, its own grant.
   void reserve(Time start, Duration length) {
     reservation = test::night(start, start + length);
+    granted.push_back(reservation);
     cluster->script().reservations = {reservation};
   }
   void arm_daily(const std::string& name, const std::string& on = "night") {
@@ -322,12 +453,7 @@ TEST_F(Recurrent, WhatWasDueWhileNoDaemonRanIsOneRecordAndNotMadeUpFor) {
   arm_daily("nightly");
   clock.set(midnight + 24h * 30 + 12h);
   reserve(clock.now(), 1h);
-  keeper.emplace(
-      *state,
-      Surroundings{{*cluster, *signer, clock, [this] { return stop; }, {}, "/q", {}},
-                   nullptr,
-                   [this](const std::string& gate, const std::string&) { return grant_of(gate); },
-                   [this](const std::string& line) { said.push_back(line); }});
+  keeper.emplace(*state, around([this] { return stop; }));
   live(clock.now() + 2h);
   EXPECT_EQ(cluster->submissions(), 0U);
   ASSERT_THAT(events(event::kMissed), SizeIs(1));
@@ -378,18 +504,8 @@ TEST_F(Recurrent, AKilledDaemonsOccurrenceIsGoneOnWithAndNotRunTwice) {
   arm_daily("nightly");
   clock.set(midnight + 2h);
   int asked = 0;
-  WatchKeeper first(
-      *state,
-      Surroundings{{*cluster,
-                    *signer,
-                    clock,
-                    [&] { return ++asked > 6 ? run::Stop::detach : run::Stop::none; },
-                    {},
-                    "/usr/bin/qualify",
-                    {}},
-                   nullptr,
-                   [this](const std::string& gate, const std::string&) { return grant_of(gate); },
-                   [](const std::string&) {}});
+  WatchKeeper first(*state,
+                    around([&] { return ++asked > 6 ? run::Stop::detach : run::Stop::none; }));
   ASSERT_FALSE(first.look());
   EXPECT_EQ(cluster->submissions(), 1U);
   ASSERT_TRUE(only().due);
@@ -404,20 +520,69 @@ TEST_F(Recurrent, ThisMachineNeedsNoReservation) {
   machine.name = "local";
   scheduler::Fake local(test::cluster_of(machine), clock,
                         [this](const auto& request, const auto& job) { leave(request, job); });
-  keeper.emplace(
-      *state, Surroundings{{*cluster, *signer, clock, [this] { return stop; }, {}, "/q", {}},
-                           &local,
-                           [&](const std::string& gate,
-                               const std::string& name) -> Result<std::optional<scheduler::Grant>> {
-                             EXPECT_EQ(name, "local");
-                             return std::optional(test::grant_of(machine, gate));
-                           },
-                           [this](const std::string& line) { said.push_back(line); }});
+  Surroundings here = around([this] { return stop; });
+  here.local = &local;
+  here.grant = [&](const std::string& gate,
+                   const std::string& name) -> Result<std::optional<scheduler::Grant>> {
+    EXPECT_EQ(name, "local");
+    return std::optional(test::grant_of(machine, gate));
+  };
+  keeper.emplace(*state, std::move(here));
   arm_daily("nightly", "local");
   live(midnight + 27h);
   EXPECT_THAT(ran, SizeIs(4));
   EXPECT_EQ(local.submissions(), 4U);
   EXPECT_EQ(cluster->submissions(), 0U);
+}
+
+TEST_F(Recurrent, ADisarmWhileItRunsEndsTheArmingAndNotTheJournal) {
+  arm_daily("nightly");
+  at_start = [&] { ASSERT_TRUE(disarm(state->database, clock.now(), "nightly", "me", "no more")); };
+  live(midnight + 3h);
+  EXPECT_THAT(ran, SizeIs(2)) << "what had begun was not brought to its verdict";
+  EXPECT_THAT(armed_names(), IsEmpty());
+  EXPECT_THAT(events(event::kDone), IsEmpty());
+  arm_daily("nightly");
+  EXPECT_THAT(armed_names(), ElementsAre("nightly"));
+}
+
+TEST_F(Recurrent, AnArmingWhileTheOldOneRunsIsAnotherOne) {
+  arm_daily("nightly");
+  at_start = [&] {
+    ASSERT_TRUE(disarm(state->database, clock.now(), "nightly", "me", "anew"));
+    arm_daily("nightly");
+  };
+  live(midnight + 3h);
+  EXPECT_THAT(armed_names(), ElementsAre("nightly"));
+  EXPECT_THAT(events(event::kDone), IsEmpty()) << "the old one's occurrence ended the new one's";
+  reserve(midnight + 26h, 2h);
+  live(midnight + 27h);
+  EXPECT_THAT(events(event::kDone), SizeIs(1));
+}
+
+TEST_F(Recurrent, AJournalWithALateEventOfADisarmedGateIsReadAllTheSame) {
+  arm_daily("nightly");
+  ASSERT_TRUE(disarm(state->database, clock.now(), "nightly", "me", "no more"));
+  // As releases wrote that did not look whether it was still armed.
+  journal::Journal journal(state->database);
+  const std::string at = format_time(midnight + 2h);
+  const auto late = [&](const char* kind, Json payload) {
+    payload["gate"] = "nightly";
+    ASSERT_TRUE(journal.append(clock.now(), {}, {}, 0, kind, payload));
+  };
+  const auto all_late = [&] {
+    late(event::kWaiting, {{"faults", {"its start"}}});
+    late(event::kDone, {{"occurrence", at}, {"outcome", "it reached its verdict: pass"}});
+    late(event::kMissed, {{"first", at}, {"last", at}, {"count", 1}, {"why", "no grant"}});
+    late(event::kDisarmed, {{"by", "the daemon"}, {"why", "its grant was revoked"}});
+  };
+  all_late();
+  late(event::kDue, {{"occurrence", at}});
+  EXPECT_THAT(armed_names(), IsEmpty());
+  arm_daily("nightly");
+  late(event::kDone, {{"occurrence", at}, {"outcome", "it reached its verdict: pass"}});
+  EXPECT_THAT(armed_names(), ElementsAre("nightly"));
+  EXPECT_EQ(only().ended, only().since) << "it came to an end that was not its own";
 }
 
 TEST_F(Recurrent, AClockThatIsSetBackRunsNothingTwice) {

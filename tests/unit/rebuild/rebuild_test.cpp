@@ -169,6 +169,32 @@ TEST_F(FinishedState, AStateInUseIsNotRebuilt) {
   EXPECT_EQ(done.error().code, Errc::busy);
 }
 
+TEST_F(FinishedState, WhoeverHadItOpenBeforeItWasRebuiltIsToldAndLosesNothing) {
+  auto early = run::open_state(paths.folder);  // before the other took the lock
+  ASSERT_TRUE(early);
+  fs::rename(paths.database(), folder / "lost.db");
+  const auto rebuilt = rebuild_now();
+  ASSERT_TRUE(rebuilt) << rebuilt.error().describe();
+  ASSERT_TRUE(rebuilt->needed);
+  const auto refused = qualify(*early, "third");
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Errc::busy);
+  EXPECT_NE(refused.error().describe().find("rebuilt"), std::string::npos);
+  EXPECT_EQ(cluster->submissions(), 3U) << "a job that no journal knows";
+  expect_goes_on();
+}
+
+TEST_F(FinishedState, AnArmingThatDoesNotMakeSenseIsFound) {
+  {
+    auto state = run::open_state(paths.folder).value();
+    ASSERT_TRUE(journal::Journal(state.database)
+                    .append(clock.now(), {}, {}, 0, "gate.armed", {{"gate", "first"}}));
+  }
+  const auto faults = inspect(paths.folder);
+  ASSERT_EQ(faults.size(), 1U);
+  EXPECT_NE(faults[0].message.find("arming"), std::string::npos) << faults[0].message;
+}
+
 TEST_F(FinishedState, ANewerDatabaseIsNotTakenForADamagedOne) {
   (void)test::run_program({SQLITE3_PROGRAM, paths.database().string()},
                           "PRAGMA user_version = 99;");

@@ -67,6 +67,7 @@ class DaemonLoop {
                    return grant_for_run(session, state, local, gate, reservation)
                        .map([](scheduler::Grant grant) { return std::optional(grant); });
                  },
+                 [&state](const run::QualificationState& one) { return grant_behind(state, one); },
                  [this](const std::string& line) { say(line); }}) {}
 
   Result<void> run() {

@@ -29,7 +29,7 @@ Result<Exit> run_resume(Session& session, const std::string& gate) {
     session.out << "Going on with " << printable(one.name) << '\n';
     const bool local = one.plan.scheduler == "local";
     auto done = conduct(session, *state, one.gate, one.plan.bundle,
-                        local ? std::string() : one.plan.reservation, false);
+                        local ? std::string() : one.plan.reservation, false, {}, &one);
     if (!done && (open->size() == 1 || done.error().code == Errc::interrupted)) return done;
     if (done) {
       exit = worse(exit, *done);

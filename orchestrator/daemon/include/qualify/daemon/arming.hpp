@@ -41,6 +41,7 @@ struct Armed {
   std::string schedule;   ///< empty: once, as soon as the reservation allows
   std::string time_zone;  ///< of the schedule
 
+  std::int64_t armed_at = 0;     ///< sequence of the event that armed it: which arming this is
   std::int64_t begun_at = 0;     ///< sequence of the event that let it start: armed, or due
   Time handled;                  ///< every occurrence up to here was begun or missed
   std::optional<Time> due;       ///< the occurrence that is begun and has not come to its end
@@ -57,21 +58,27 @@ struct Armed {
 [[nodiscard]] Result<void> disarm(journal::Database& database, Time now, const std::string& gate,
                                   const std::string& by, const std::string& why);
 
-/// Records what an armed gate waits for. Errors: busy, io, no_space.
-[[nodiscard]] Result<void> note_waiting(journal::Database& database, Time now,
-                                        const std::string& gate,
+// What follows is recorded of this very arming. False, and nothing is recorded, when the gate was
+// disarmed since `armed` was read, also when it is armed anew. Errors: busy, io, no_space,
+// integrity.
+
+/// The end of the arming.
+[[nodiscard]] Result<bool> note_disarmed(journal::Database& database, Time now, const Armed& armed,
+                                         const std::string& by, const std::string& why);
+/// What it waits for.
+[[nodiscard]] Result<bool> note_waiting(journal::Database& database, Time now, const Armed& armed,
                                         const std::vector<std::string>& faults);
-
 /// An occurrence is begun; it came to its end, with this outcome ("verdict: pass"); some were
-/// missed. Errors: busy, io, no_space.
-[[nodiscard]] Result<void> note_due(journal::Database& database, Time now, const std::string& gate,
+/// missed.
+[[nodiscard]] Result<bool> note_due(journal::Database& database, Time now, const Armed& armed,
                                     Time occurrence);
-[[nodiscard]] Result<void> note_done(journal::Database& database, Time now, const std::string& gate,
+[[nodiscard]] Result<bool> note_done(journal::Database& database, Time now, const Armed& armed,
                                      Time occurrence, const std::string& outcome);
-[[nodiscard]] Result<void> note_missed(journal::Database& database, Time now,
-                                       const std::string& gate, const Missed& missed);
+[[nodiscard]] Result<bool> note_missed(journal::Database& database, Time now, const Armed& armed,
+                                       const Missed& missed);
 
-/// Armed gates in the order in which they were armed. Errors: busy, io, integrity.
+/// Armed gates in the order in which they were armed. An event of a gate that is not armed changes
+/// nothing. Errors: busy, io, integrity.
 [[nodiscard]] Result<std::vector<Armed>> armed_gates(journal::Database& database);
 
 }  // namespace qualify::daemon

@@ -20,6 +20,10 @@ struct Surroundings {
   std::function<Result<std::optional<scheduler::Grant>>(const std::string& gate,
                                                         const std::string& reservation)>
       grant;
+  /// The grant that a qualification's plan rests on, whether or not it stands still; empty: it is
+  /// not on record.
+  std::function<Result<std::optional<scheduler::Grant>>(const run::QualificationState&)>
+      grant_behind;
   std::function<void(const std::string&)> say;  ///< one line for the log
 };
 
@@ -28,6 +32,8 @@ struct Surroundings {
 /// A recurrent one is launched so at each of its occurrences, and stays armed. An occurrence that
 /// cannot be launched (no grant, the one before still runs or waits, no daemon at its time) is
 /// recorded and said once, and never made up for.
+/// What is under way comes before all that: a live job is followed to its end, and what has all its
+/// runs is judged, whatever became of the reservation and the grant.
 /// Not thread-safe: one thread, and one keeper a state.
 class WatchKeeper {
  public:
@@ -55,22 +61,28 @@ class WatchKeeper {
   using Considered = std::optional<Duration>;
   Result<Considered> consider(const Armed& armed);
   Result<Considered> launch(const Armed& armed, const scheduler::Grant& grant);
+  /// By the grant that its plan rests on; where that one does not stand any more, nothing further
+  /// is submitted. Errors: those of qualify_gate, not_found (the grant).
+  Result<run::Outcome> go_on_with(const run::QualificationState& one);
+  /// What came of it; `of_armed`: the verdict is that of what was armed.
+  Result<Considered> came_of(const Armed& armed, const Result<run::Outcome>& outcome,
+                             bool of_armed);
   /// The end of what was armed, or of the occurrence; `reached`: with a verdict.
   Result<Considered> end(const Armed& armed, const std::string& why, bool reached = false);
   /// Of a recurrent gate that nothing is begun of: begins an occurrence, or records what was missed
   /// (nothing: the list has changed), or says how long it is to the next.
   Result<Considered> await_occurrence(const Armed& armed);
   Result<void> miss(const Armed& armed, const Missed& missed);
-  scheduler::Scheduler* scheduler_for(const Armed& armed) const;
+  scheduler::Scheduler* scheduler_for(const std::string& reservation) const;
+  run::Ports ports_on(scheduler::Scheduler& scheduler) const;
   Result<Considered> wait_for(const Armed& armed, const scheduler::Snapshot& snapshot,
                               const std::vector<scheduler::Fault>& faults);
-  /// What an earlier process has done of the gate's unfinished qualification.
+  /// What became of the gate so far.
   struct Begun {
-    bool live = false;                ///< an attempt has not ended: to be re-attached to
-    std::size_t done = 0;             ///< leading runs that are complete
-    std::vector<std::string> nonces;  ///< of all its attempts
-    /// Of a qualification that was begun after `armed` let it, and finished: the verdict that a
-    /// process which was killed just then did not get to tell.
+    std::optional<run::QualificationState> open;  ///< its unfinished qualification
+    bool of_armed = false;                        ///< that one is of what was armed
+    /// Reached after `armed` let it, for what was armed: the verdict that a process which was
+    /// killed just then did not get to tell.
     std::optional<policy::Verdict> verdict;
   };
   Result<Begun> begun(const Armed& armed);
