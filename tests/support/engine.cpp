@@ -34,7 +34,8 @@ Digest make_state(const fs::path& folder) {
          "       wrong: {arguments: ['{checkpoint}', --wrong]}}\n"
          "outputs:\n"
          "  - {kind: metrics, path: metrics.jsonl}\n"
-         "  - {kind: checkpoint, path: checkpoints, required: false}\n";
+         "  - {kind: checkpoint, path: checkpoints, required: false}\n"
+         "  - {kind: trace, path: traces, required: false}\n";
   return must(store::seal(must(spec::read_bundle_spec(folder / "bundle.yaml")), state.bundles))
       .digest;
 }

@@ -16,6 +16,24 @@ const std::map<std::string, Trace> kTraces = {{"none", Trace::none},
                                               {"L2", Trace::full},
                                               {"full", Trace::full}};
 
+const std::map<std::string, Planted> kPlanted = {
+    {"tokens", Planted::tokens}, {"gradient", Planted::gradient}, {"sum", Planted::sum}};
+
+/// "gradient:2:7".
+std::optional<Plant> read_plant(const std::string& text) {
+  const std::size_t first = text.find(':');
+  const std::size_t second = text.find(':', first + 1);
+  const auto what = kPlanted.find(text.substr(0, first));
+  Plant plant;
+  if (what == kPlanted.end() || second == std::string::npos ||
+      !CLI::detail::lexical_cast(text.substr(first + 1, second - first - 1), plant.rank) ||
+      !CLI::detail::lexical_cast(text.substr(second + 1), plant.iteration) || plant.iteration < 1) {
+    return std::nullopt;
+  }
+  plant.what = what->second;
+  return plant;
+}
+
 CLI::Validator finite_at_least_zero() {
   return CLI::Validator(
       [](const std::string& text) -> std::string {
@@ -59,6 +77,7 @@ const char* name_of(Reduction reduction) {
 Invocation read_settings(int argc, const char* const* argv) {
   Settings s;
   std::string resume;
+  std::string plant;
   CLI::App app(
       "Trains a small character-level language model with data parallelism on the CPU and\n"
       "writes what large training writes: iteration lines, TensorBoard events, traces of\n"
@@ -88,7 +107,12 @@ Invocation read_settings(int argc, const char* const* argv) {
       ->transform(CLI::CheckedTransformer(kTraces).description("full|L2|L1|L0|none"))
       ->default_str("full");
   app.add_option("--capture-plan", s.capture_plan,
-                 "What to trace where, as qualify localize --write-plan writes it");
+                 "What to trace where, as qualify localize --write-plan writes it")
+      ->envname("QUALIFY_CAPTURE_PLAN");
+  app.add_option("--plant", plant,
+                 "Plant a divergence: WHAT:RANK:ITERATION, where WHAT is another first token of "
+                 "that rank's batch (tokens), one bit of its gradient before the sum (gradient), "
+                 "or of what it gets of the sum (sum)");
   app.add_option("--train-iters", s.train_iters, "Iterations")->check(whole(1, 1'000'000'000));
   app.add_option("--micro-batch-size", s.micro_batch_size, "Samples a rank and iteration")
       ->check(whole(1, 4096));
@@ -130,6 +154,16 @@ Invocation read_settings(int argc, const char* const* argv) {
   }
   if (!resume.empty()) {
     s.resume = resume;
+  }
+  if (!plant.empty()) {
+    s.plant = read_plant(plant);
+    if (!s.plant || s.plant->rank >= s.ranks) {
+      result.text = "quickstart_trainer: --plant: expected tokens, gradient or sum, a rank below " +
+                    std::to_string(s.ranks) + " and an iteration, such as gradient:2:7, not '" +
+                    plant + "'\n";
+      result.exit_code = 2;
+      return result;
+    }
   }
   result.settings = std::move(s);
   return result;

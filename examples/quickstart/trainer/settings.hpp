@@ -17,6 +17,15 @@ enum class Reduction {
 /// What every rank records: nothing, summaries, device digests, SHA-256 of every value.
 enum class Trace { none, L0, L1, full };
 
+/// A divergence planted on purpose, so that finding it can be tried: another first token of
+/// one rank's batch, one bit of its gradient before the ranks' sum, or of what it got of the sum.
+enum class Planted { tokens, gradient, sum };
+struct Plant {
+  Planted what = Planted::gradient;
+  unsigned rank = 0;
+  std::int64_t iteration = 0;
+};
+
 /// One run, complete. Names follow Megatron-LM's arguments where it has them.
 struct Settings {
   std::filesystem::path text;    ///< the training text
@@ -29,6 +38,7 @@ struct Settings {
   Reduction reduction = Reduction::ordered;
   Trace trace = Trace::full;
   std::filesystem::path capture_plan;  ///< what to record where; empty: `trace` everywhere
+  std::optional<Plant> plant;
 
   std::int64_t train_iters = 150;
   unsigned micro_batch_size = 48;  ///< samples a rank and iteration

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <bit>
 #include <chrono>
 #include <cmath>
 #include <exception>
@@ -68,6 +69,10 @@ struct Outputs {
   }
 };
 
+void flip_lowest_bit(float& value) {
+  value = std::bit_cast<float>(std::bit_cast<std::uint32_t>(value) ^ 1U);
+}
+
 /// One rank's training, from the first iteration to the last.
 class Rank {
  public:
@@ -125,7 +130,11 @@ class Rank {
     const auto global = static_cast<std::uint64_t>(s_.global_batch_size());
     const std::uint64_t first = static_cast<std::uint64_t>(number - 1) * global +
                                 std::uint64_t{rank_} * s_.micro_batch_size;
-    const Batch batch = w_.text.batch(s_.seed, first, s_.micro_batch_size, s_.context);
+    Batch batch = w_.text.batch(s_.seed, first, s_.micro_batch_size, s_.context);
+    if (plants(Planted::tokens, number)) {
+      batch.inputs.front() =
+          (batch.inputs.front() + 1) % static_cast<std::int32_t>(w_.text.vocabulary());
+    }
     if (trace_) {
       trace_->event({number, {}, "train"}, "iteration.begin");
       trace_->tensor({number, 0, "data"}, "tokens", batch.inputs, {batch.size, batch.context});
@@ -143,6 +152,9 @@ class Rank {
                       rank_, std::isnan(loss) ? "NaN" : "Inf", number));
     }
     model_.backward(batch);
+    if (plants(Planted::gradient, number)) {
+      flip_lowest_bit(model_.gradient().back());
+    }
     trace_parameters({number, 0, "backward"}, "grad.", model_.gradient());
     const std::chrono::duration<float> own_work = MonotonicClock::now() - begin;
 
@@ -151,6 +163,9 @@ class Rank {
       trace_->all_reduce(reduce, "gradient", model_.gradient(), QTRACE_INPUT);
     }
     w_.all_reduce.sum(rank_, model_.gradient());
+    if (plants(Planted::sum, number)) {
+      flip_lowest_bit(model_.gradient().back());
+    }
     if (trace_) {
       trace_->all_reduce(reduce, "gradient", model_.gradient(), QTRACE_OUTPUT);
     }
@@ -193,6 +208,11 @@ class Rank {
       trace_->event({number, {}, "train"}, "iteration.end");
     }
     return together[1] > 0;
+  }
+
+  [[nodiscard]] bool plants(Planted what, std::int64_t number) const {
+    return s_.plant && s_.plant->what == what && s_.plant->rank == rank_ &&
+           s_.plant->iteration == number;
   }
 
   void trace_parameters(const Site& site, const std::string& prefix, std::span<const float> flat,

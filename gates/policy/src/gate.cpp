@@ -9,9 +9,9 @@ namespace qualify::policy {
 
 namespace {
 
-const std::vector<std::string> kKinds = {"repeatability", "baseline",    "restart",   "scale",
-                                         "coverage",      "performance", "enablement"};
-static_assert(kGateKinds.size() == 7);
+const std::vector<std::string> kKinds = {"repeatability", "baseline", "restart",     "scale",
+                                         "localization",  "coverage", "performance", "enablement"};
+static_assert(kGateKinds.size() == 8);
 const std::vector<std::string> kRecipes = {"production", "proxy", "debug"};
 
 /// The name becomes a folder and part of a job's name.
@@ -59,6 +59,8 @@ void read_kind(spec::Fields& fields, Gate& gate) {
       return read_restart(fields, gate);
     case GateKind::scale:
       return read_scale(fields, gate);
+    case GateKind::localization:
+      return read_localization(fields, gate);
     case GateKind::coverage:
       return read_coverage(fields, gate);
     case GateKind::performance:
@@ -86,7 +88,8 @@ bool is_composite(GateKind kind) {
 }
 
 spec::RecipeClass default_recipe(GateKind kind) {
-  return kind == GateKind::scale ? spec::RecipeClass::production : spec::RecipeClass::debug;
+  const bool strict = kind == GateKind::scale || kind == GateKind::localization;
+  return strict ? spec::RecipeClass::production : spec::RecipeClass::debug;
 }
 
 bool suffices(spec::RecipeClass has, spec::RecipeClass least) {

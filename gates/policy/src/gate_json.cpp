@@ -20,6 +20,8 @@ void write_kind(const Gate& gate, Json& json) {
       return write_restart(gate, json);
     case GateKind::scale:
       return write_scale(gate, json);
+    case GateKind::localization:
+      return write_localization(gate, json);
     case GateKind::coverage:
       return write_coverage(gate, json);
     case GateKind::performance:
@@ -34,6 +36,21 @@ void as_written(Json& entry, const std::string& key) {
   if (!entry.contains(key + "_seconds")) return;
   entry[key] = entry[key + "_seconds"].dump() + "s";
   entry.erase(key + "_seconds");
+}
+
+/// What stands for "nothing declared" is left out again, as the reader wants it.
+void drop_defaults(Json& timing) {
+  if (timing.contains("exclude") && timing["exclude"].is_object()) {
+    for (const char* key : {"evaluation", "checkpoint"}) {
+      if (timing["exclude"].contains(key) && timing["exclude"][key].is_null()) {
+        timing["exclude"].erase(key);
+      }
+    }
+  }
+  if (timing.contains("looks") && timing["looks"].is_array() && timing["looks"].size() == 1 &&
+      timing["looks"][0].value("alpha", 0.0) == kAlpha) {
+    timing.erase("looks");  // the one that stands for none declared
+  }
 }
 
 }  // namespace
@@ -70,18 +87,9 @@ Result<Gate> gate_from_json(const Json& json) {
   entry.erase("name");
   entry.erase("schema_version");
   for (const char* key : {"run_limit", "heartbeat", "max_age"}) as_written(entry, key);
-  if (entry.contains("exclude") && entry["exclude"].is_object()) {
-    for (const char* key : {"evaluation", "checkpoint"}) {
-      if (entry["exclude"].contains(key) && entry["exclude"][key].is_null()) {
-        entry["exclude"].erase(key);
-      }
-    }
-  }
   if (entry.contains("steps") && entry["steps"] == 0) entry.erase("steps");
-  if (entry.contains("looks") && entry["looks"].is_array() && entry["looks"].size() == 1 &&
-      entry["looks"][0].value("alpha", 0.0) == kAlpha) {
-    entry.erase("looks");  // the one that stands for none declared
-  }
+  drop_defaults(entry);
+  if (entry.contains("overhead") && entry["overhead"].is_object()) drop_defaults(entry["overhead"]);
   const Json document = {{"schema_version", 1},
                          {"gates", {{json["name"].get<std::string>(), std::move(entry)}}}};
   const auto root = spec::parse_yaml(document.dump(), "recorded gate");

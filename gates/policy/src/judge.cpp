@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "equality.hpp"
+#include "localization.hpp"
 #include "performance.hpp"
 
 namespace qualify::policy {
@@ -50,6 +51,8 @@ Judgement judge(const Gate& gate, const std::vector<RunEvidence>& runs,
       return judge_restart(gate, runs);
     case GateKind::scale:
       return judge_scale(gate, runs);
+    case GateKind::localization:
+      return judge_localization(gate, runs);
     case GateKind::performance:
       return judge_performance(gate, runs);
     case GateKind::coverage:
@@ -84,6 +87,12 @@ Json to_json(const Judgement& judgement) {
          {"comparison", pair.comparison ? exactness::to_json(*pair.comparison) : Json(nullptr)},
          {"environment", pair.environment ? exactness::to_json(*pair.environment) : Json(nullptr)},
          {"step_time_ratio", pair.step_time_ratio ? Json(*pair.step_time_ratio) : Json(nullptr)}});
+  }
+  // Other kinds' judgements were recorded before there were any.
+  for (const TraceJudgement& each : judgement.traces) {
+    json["traces"].push_back({{"run_a", each.run_a},
+                              {"run_b", each.run_b},
+                              {"localization", traces::to_json(each.found)}});
   }
   return json;
 }

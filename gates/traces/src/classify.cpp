@@ -250,6 +250,9 @@ std::optional<CapturePlan> next_capture(const FrontierEvent& event,
       module = common_module(event.last_equal->site, event.place.site);
     }
   }
+  // A tracer's sums over a phase ("summary.tensor") are of no module, and finer ones have no such
+  // name.
+  if (module.starts_with("summary")) module.clear();
   if (!module.empty()) plan.sites = {module};
   reason = level == Level::L0 ? "digests of every value between the last equal and the first "
                                 "different boundary, on the ranks concerned"

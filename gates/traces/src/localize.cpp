@@ -54,6 +54,9 @@ class Localizer {
 
   Result<Localization> run() {
     if (auto good = check_manifests(); !good) return tl::unexpected(good.error());
+    if (!a_.sealed() && !b_.sealed()) {
+      if (auto good = check_schemas(); !good) return tl::unexpected(good.error());
+    }
     if (auto good = read_faults(); !good) return tl::unexpected(good.error());
     pair_ranks();
     if (auto good = compare_roots(); !good) return tl::unexpected(good.error());
@@ -64,6 +67,8 @@ class Localizer {
       if (!pair.differing.empty()) found_.differing_ranks.push_back(pair.rank);
     }
     if (found_.differing_ranks.empty()) return settle_equality();
+    // Sealed ones name it in their ranks' files, which equal roots save from being opened.
+    if (auto good = check_schemas(); !good) return tl::unexpected(good.error());
     found_.outcome = Outcome::differs;
     found_.heals = !iterations_.empty() && found_.differing_iterations.back() < iterations_.back();
     if (auto good = find_frontier(); !good) return tl::unexpected(good.error());
@@ -95,6 +100,18 @@ class Localizer {
       return tl::unexpected(error);
     }
     return {};
+  }
+
+  /// The same training in the other schema is other events, not a divergence.
+  Result<void> check_schemas() {
+    const auto of_a = a_.schema();
+    if (!of_a) return tl::unexpected(of_a.error());
+    const auto of_b = b_.schema();
+    if (!of_b) return tl::unexpected(of_b.error());
+    if (*of_a == *of_b || of_a->empty() || of_b->empty()) return {};
+    return fail(Errc::refused,
+                "the runs are recorded in two schemas: " + *of_a + " in A, " + *of_b + " in B", {},
+                "record both by the same tracer");
   }
 
   Result<void> read_faults() {

@@ -109,6 +109,10 @@ Faults rank_faults(const std::vector<std::int64_t>& ranks, const Manifest& manif
   return faults;
 }
 
+Fault mixed_schemas(const fs::path& folder) {
+  return {"mixed-schema", "some ranks wrote one schema, some the other", folder.string()};
+}
+
 Result<RawTrace> find_raw(const fs::path& folder) {
   RawTrace trace;
   trace.folder = folder;

@@ -126,7 +126,21 @@ bool set_value(ondemand::value& value, Event& event, bool& set) {
   return true;
 }
 
+/// What stands behind a token belongs to no value.
+std::string_view trimmed(std::string_view token) {
+  while (!token.empty() && static_cast<unsigned char>(token.back()) <= ' ') token.remove_suffix(1);
+  return token;
+}
+
+/// The text as it stands between its quotes, or null's: empty. Only where it holds an escape is it
+/// copied; simdjson has checked that the quotes are there and what is between them is UTF-8.
 bool text_of(ondemand::value& value, std::string_view& text) {
+  const std::string_view token = trimmed(value.raw_json_token());
+  if (token.size() >= 2 && token.front() == '"' &&
+      std::memchr(token.data(), '\\', token.size()) == nullptr) {
+    text = token.substr(1, token.size() - 2);
+    return token.back() == '"';
+  }
   text = {};
   if (value.is_null()) return true;
   return !value.get_string().get(text);
@@ -135,17 +149,16 @@ bool text_of(ondemand::value& value, std::string_view& text) {
 /// A whole number, or `null` where the member is null.
 template <class T>
 bool number_of(ondemand::value& value, T& to, T null) {
-  if (value.is_null()) {
+  const std::string_view token = trimmed(value.raw_json_token());
+  if (token == "null") {
     to = null;
     return true;
   }
-  std::int64_t number = 0;
-  if (value.get_int64().get(number) || number < std::numeric_limits<T>::min() ||
-      number > std::numeric_limits<T>::max()) {
-    return false;
-  }
-  to = static_cast<T>(number);
-  return true;
+  const std::size_t sign = token.starts_with('-') ? 1 : 0;
+  if (token.size() > sign + 1 && token[sign] == '0') return false;  // not a number of JSON
+  const char* const end = token.data() + token.size();
+  const auto read = std::from_chars(token.data(), end, to);
+  return read.ec == std::errc{} && read.ptr == end;
 }
 
 bool flag_of(ondemand::value& value, std::uint16_t bit, Event& event) {
@@ -160,6 +173,60 @@ Role role_in(std::string_view name) {
   return name.ends_with(".begin") ? Role::input
          : name.ends_with(".end") ? Role::output
                                   : Role::none;
+}
+
+/// A record's own members.
+enum class Member {
+  event,
+  fields,
+  metadata,
+  tensor,
+  payload,
+  iteration,
+  rank,
+  sequence,
+  microbatch,
+  occurrence,
+  name,
+  phase,
+  kind,
+  other
+};
+
+/// By length first: eleven members a record make a chain of comparisons dear.
+Member member_of(std::string_view key) {
+  switch (key.size()) {
+    case 4:
+      if (key == "name") return Member::name;
+      if (key == "rank") return Member::rank;
+      if (key == "kind") return Member::kind;
+      break;
+    case 5:
+      if (key == "event") return Member::event;
+      if (key == "phase") return Member::phase;
+      break;
+    case 6:
+      if (key == "fields") return Member::fields;
+      if (key == "tensor") return Member::tensor;
+      break;
+    case 7:
+      if (key == "payload") return Member::payload;
+      break;
+    case 8:
+      if (key == "metadata") return Member::metadata;
+      if (key == "sequence") return Member::sequence;
+      break;
+    case 9:
+      if (key == "iteration") return Member::iteration;
+      break;
+    case 10:
+      if (key == "microbatch") return Member::microbatch;
+      if (key == "occurrence") return Member::occurrence;
+      break;
+    default:
+      break;
+  }
+  return Member::other;
 }
 
 Kind fork_kind(std::string_view text) {
@@ -459,49 +526,63 @@ bool RecordParser::top(Object object, Record& record) {
     Value value;
     if (field.value().get(value)) return false;
     std::string_view text;
-    if (key == "event") {
-      has_event = true;
-      if (!text_of(value, text)) return false;
-      has_tensor = text == "tensor";
-    } else if (key == "fields") {
-      has_fields = true;
-      if (!attributes(value, record, true)) return false;
-    } else if (key == "metadata") {
-      if (!attributes(value, record, false)) return false;
-    } else if (key == "tensor") {
-      has_fields = true;
-      if (!tensor(value, record)) return false;
-    } else if (key == "payload") {
-      has_payload = true;
-      if (!attributes(value, record, true)) return false;
-    } else if (key == "iteration") {
-      if (!number_of(value, record.iteration, std::int64_t{-1})) return false;
-    } else if (key == "rank") {
-      if (!number_of(value, record.rank, std::int64_t{-1})) return false;
-    } else if (key == "sequence") {
-      if (!number_of(value, record.sequence, std::int64_t{-1})) return false;
-    } else if (key == "microbatch") {
-      if (!number_of(value, event.microbatch, -1)) return false;
-    } else if (key == "occurrence") {
-      std::int64_t number = 0;
-      if (value.get_int64().get(number) || number < 0 || number > UINT32_MAX) return false;
-      event.occurrence = static_cast<std::uint32_t>(number);
-      record.has_occurrence = true;
-    } else if (key == "name") {
-      if (!text_of(value, text)) return false;
-      name_ = text;
-      event.site = intern(text);
-    } else if (key == "phase") {
-      if (!text_of(value, text)) return false;
-      event.phase = intern(text);
-    } else if (key == "kind") {
-      has_kind = true;
-      if (!text_of(value, text)) return false;
-      event.kind = fork_kind(text);
-      if (text == "recompute") event.flags = static_cast<std::uint16_t>(event.flags | kRecompute);
-    } else {
-      bool known = false;
-      if (!attribute(key, value, event, known)) return false;
+    switch (member_of(key)) {
+      case Member::event:
+        has_event = true;
+        if (!text_of(value, text)) return false;
+        has_tensor = text == "tensor";
+        break;
+      case Member::fields:
+        has_fields = true;
+        if (!attributes(value, record, true)) return false;
+        break;
+      case Member::metadata:
+        if (!attributes(value, record, false)) return false;
+        break;
+      case Member::tensor:
+        has_fields = true;
+        if (!tensor(value, record)) return false;
+        break;
+      case Member::payload:
+        has_payload = true;
+        if (!attributes(value, record, true)) return false;
+        break;
+      case Member::iteration:
+        if (!number_of(value, record.iteration, std::int64_t{-1})) return false;
+        break;
+      case Member::rank:
+        if (!number_of(value, record.rank, std::int64_t{-1})) return false;
+        break;
+      case Member::sequence:
+        if (!number_of(value, record.sequence, std::int64_t{-1})) return false;
+        break;
+      case Member::microbatch:
+        if (!number_of(value, event.microbatch, -1)) return false;
+        break;
+      case Member::occurrence:
+        if (!number_of(value, event.occurrence, std::uint32_t{0})) return false;
+        record.has_occurrence = true;
+        break;
+      case Member::name:
+        if (!text_of(value, text)) return false;
+        name_ = text;
+        event.site = intern(text);
+        break;
+      case Member::phase:
+        if (!text_of(value, text)) return false;
+        event.phase = intern(text);
+        break;
+      case Member::kind:
+        has_kind = true;
+        if (!text_of(value, text)) return false;
+        event.kind = fork_kind(text);
+        if (text == "recompute") event.flags = static_cast<std::uint16_t>(event.flags | kRecompute);
+        break;
+      case Member::other: {
+        bool known = false;
+        if (!attribute(key, value, event, known)) return false;
+        break;
+      }
     }
   }
   if (has_event && has_fields) record.schema = Schema::pr6610;

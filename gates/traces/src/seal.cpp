@@ -5,6 +5,7 @@
 #include <charconv>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "qualify/base/files.hpp"
 #include "qualify/base/parallel.hpp"
@@ -18,6 +19,7 @@ namespace {
 /// One rank's files after sealing.
 struct RankResult {
   std::vector<IterationSummary> iterations;
+  std::string schema;
   Json files = Json::array();
   Faults faults;
   std::size_t written = 0;
@@ -68,6 +70,7 @@ class RankSealer {
       if (auto good = close(std::move(source)); !good) return tl::unexpected(good.error());
     }
     for (const Fault& fault : faults_since_close()) result_.faults.push_back(fault);
+    result_.schema = end_.schema;
     return std::move(result_);
   }
 
@@ -323,8 +326,10 @@ Result<Sealed> seal(const fs::path& folder, const SealOptions& options) {
   Sealed sealed;
   sealed.ranks = results.size();
   sealed.faults = trace->faults;
+  std::set<std::string> schemas;
   for (RankResult& result : results) {
     if (result.error) return tl::unexpected(*result.error);
+    if (!result.schema.empty()) schemas.insert(result.schema);
     sealed.files_written += result.written;
     sealed.files_kept += result.kept;
     sealed.rows += result.rows;
@@ -332,6 +337,7 @@ Result<Sealed> seal(const fs::path& folder, const SealOptions& options) {
     sealed.sealed_bytes += result.sealed_bytes;
     for (Fault& fault : result.faults) sealed.faults.push_back(std::move(fault));
   }
+  if (schemas.size() > 1) sealed.faults.push_back(mixed_schemas(trace->folder));
   if (!options.still_running && options.ranks.empty()) {
     if (auto good = write_outcome(*trace, options, results, sealed); !good)
       return tl::unexpected(good.error());

@@ -77,19 +77,19 @@ class Body {
   void add(std::string_view raw, bool dense = false) {
     const std::size_t begin = bytes_.size();
     if (!raw.empty()) {
-      bytes::put(bytes_, static_cast<std::int64_t>(raw.size()));
       std::size_t size = raw.size();
       if (!dense) {
-        bytes_.resize(begin + 8 + ZSTD_compressBound(raw.size()));
-        size = ZSTD_compressCCtx(context_, bytes_.data() + begin + 8, bytes_.size() - begin - 8,
-                                 raw.data(), raw.size(), kLevel);
+        const std::size_t bound = ZSTD_compressBound(raw.size());
+        if (frame_.size() < bound) frame_.resize(bound);
+        size = ZSTD_compressCCtx(context_, frame_.data(), frame_.size(), raw.data(), raw.size(),
+                                 kLevel);
       }
       if (dense || ZSTD_isError(size) != 0 || size >= raw.size()) {
-        bytes_.resize(begin);
         bytes::put(bytes_, std::int64_t{-1});  // not compressed
         bytes_ += raw;
       } else {
-        bytes_.resize(begin + 8 + size);
+        bytes::put(bytes_, static_cast<std::int64_t>(raw.size()));
+        bytes_.append(frame_, 0, size);
       }
     }
     buffers_.emplace_back(static_cast<std::int64_t>(begin),
@@ -116,6 +116,7 @@ class Body {
  private:
   ZSTD_CCtx* context_;
   std::string bytes_;
+  std::string frame_;  ///< kept, so that no buffer is cleared for each frame
   std::vector<arrow::Buffer> buffers_;
   std::vector<arrow::FieldNode> nodes_;
 };

@@ -59,17 +59,18 @@ void Summariser::add(const Event& event, const Strings& strings) {
   iteration_ = event.iteration;
   ++rows_;
   Chain& phase = chain_of(NodeKind::phase, event.phase, event, strings);
-  leaf_.clear();
-  append_leaf(event, strings, leaf_);
-  phase.leaves += leaf_;
+  append_leaf(event, strings, phase.leaves);
   ++phase.rows;
   const std::uint32_t name = phase.name;
+  // chain_of may move what `phase` refers to.
+  const std::size_t chain_of_phase = static_cast<std::size_t>(&phase - chains_.data());
   if (event.kind == Kind::collective || event.kind == Kind::p2p) {
     const std::uint64_t key = kCollectives |
                               (static_cast<std::uint64_t>(event.kind == Kind::p2p) << 62U) |
                               (static_cast<std::uint64_t>(event.op) << 31U) | event.group;
     Chain& chain = chain_of(NodeKind::collectives, key, event, strings);
-    chain.leaves += leaf_;
+    const std::string& leaves = chains_[chain_of_phase].leaves;
+    chain.leaves.append(leaves, leaves.size() - kLeafBytes, kLeafBytes);
     ++chain.rows;
   }
   if (run_ > 0 && name != last_phase_) {

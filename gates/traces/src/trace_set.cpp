@@ -189,8 +189,7 @@ Result<TraceSet> TraceSet::open(const fs::path& folder, const Options& options) 
     if (!one.end.schema.empty()) schemas.insert(one.end.schema);
   }
   if (schemas.size() > 1) {
-    state->faults.push_back({"mixed-schema", "some ranks wrote one schema, some the other",
-                             state->raw.folder.string()});
+    state->faults.push_back(mixed_schemas(state->raw.folder));
   }
   Roots& to = state->roots;
   to.iterations.assign(iterations.begin(), iterations.end());

@@ -38,7 +38,7 @@ void print_outcome(Session& session, const run::Outcome& outcome) {
   session.out << outcome.state.name << ": " << policy::name_of(judgement.verdict);
   if (judgement.level) session.out << " at " << exactness::name_of(*judgement.level);
   session.out << '\n';
-  if (judgement.overhead) {
+  if (judgement.overhead && outcome.state.gate.kind == policy::GateKind::performance) {
     session.out << '\n' << report::overhead_text(*judgement.overhead, session.width);
     if (!outcome.state.window_closed.empty()) {
       session.out << "  not run: ";
@@ -54,6 +54,10 @@ void print_outcome(Session& session, const run::Outcome& outcome) {
   for (const std::string& limit : judgement.limits) {
     session.out << "  limit: ";
     print_wrapped(session.out, limit, 9, session.width);
+  }
+  if (!outcome.state.window_closed.empty()) {
+    session.out << "  not run: ";
+    print_wrapped(session.out, outcome.state.window_closed, 11, session.width);
   }
   print_certificate(session, outcome);
 }
@@ -75,14 +79,17 @@ void print_logs(Session& session, const run::State& state, const run::Outcome& o
 
 }  // namespace
 
-Result<Exit> conduct(Session& session, run::State& state, const policy::Gate& gate,
-                     const Digest& bundle, const std::string& reservation, bool json,
-                     const run::Limits& limits, const run::QualificationState* unfinished) {
+Result<run::Outcome> run_to_verdict(Session& session, run::State& state, const policy::Gate& gate,
+                                    const Digest& bundle, const std::string& reservation,
+                                    const run::Limits& limits,
+                                    const run::QualificationState* unfinished) {
   const auto signer = ledger::load_key(state.paths.signing_key());
   if (!signer) return tl::unexpected(signer.error());
   const auto scheduler = open_scheduler(session, reservation);
   if (!scheduler) return tl::unexpected(scheduler.error());
-  auto grant = grant_for_run(session, state, **scheduler, gate.name, reservation);
+  const auto& capture = gate.localization.capture;  // runs in the grant of the gate that it is of
+  auto grant =
+      grant_for_run(session, state, **scheduler, capture ? capture->of : gate.name, reservation);
   bool may_submit = true;
   if (unfinished != nullptr && run::is_live(*unfinished) &&
       (!grant || fingerprint(grant->reservation) != unfinished->plan.reservation_fingerprint)) {
@@ -106,11 +113,19 @@ Result<Exit> conduct(Session& session, run::State& state, const policy::Gate& ga
                          session.executable.string(),
                          session.environment,
                          limits};
-  const auto outcome = run::qualify_gate(state, {gate, bundle, *grant, may_submit}, ports);
-  if (!outcome) return tl::unexpected(outcome.error());
-  if (!outcome->log_not_signed.empty()) {
+  auto outcome = run::qualify_gate(state, {gate, bundle, *grant, may_submit}, ports);
+  if (outcome && !outcome->log_not_signed.empty()) {
     session.err << "qualify: the log was not signed: " << outcome->log_not_signed << '\n';
   }
+  return outcome;
+}
+
+Result<Exit> conduct(Session& session, run::State& state, const policy::Gate& gate,
+                     const Digest& bundle, const std::string& reservation, bool json,
+                     const run::Limits& limits, const run::QualificationState* unfinished) {
+  const auto outcome =
+      run_to_verdict(session, state, gate, bundle, reservation, limits, unfinished);
+  if (!outcome) return tl::unexpected(outcome.error());
   if (json) {
     Json record = to_json(outcome->judgement);
     record["qualification"] = outcome->state.name;

@@ -15,4 +15,10 @@ namespace qualify::cli {
                                    const run::Limits& limits = {},
                                    const run::QualificationState* unfinished = nullptr);
 
+/// The same without a word on the verdict; what the log lacks is said.
+[[nodiscard]] Result<run::Outcome> run_to_verdict(
+    Session& session, run::State& state, const policy::Gate& gate, const Digest& bundle,
+    const std::string& reservation, const run::Limits& limits = {},
+    const run::QualificationState* unfinished = nullptr);
+
 }  // namespace qualify::cli

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "qualify/traces/manifest.hpp"
+
 namespace qualify::cli {
 
 namespace {
@@ -89,6 +91,35 @@ GateText performance(const Gate& gate) {
   return text;
 }
 
+GateText localization(const Gate& gate) {
+  const policy::LocalizationCriteria& own = gate.localization;
+  GateText text;
+  text.runs =
+      fmt::format("{} runs, each at most {}", run_count(gate), format_duration(gate.run_limit));
+  if (own.capture) {
+    text.asks.push_back(fmt::format("Where arms {} and {} part, recorded at {}, for gate {}.",
+                                    own.capture->arm_a, own.capture->arm_b,
+                                    traces::name_of(own.capture->plan.level), own.capture->of));
+    text.closes = "nothing: it is a diagnosis";
+    return text;
+  }
+  for (const policy::Plant& plant : own.planted) {
+    text.asks.push_back(
+        fmt::format("What arm {} plants is found in iteration {}, {}, {}, on ranks {}, as {}, and "
+                    "nothing else.",
+                    plant.arm, plant.iteration, plant.phase, plant.site,
+                    traces::ranks_text(plant.ranks), plant.classification));
+  }
+  text.asks.push_back(fmt::format("Runs of arm {} have whole traces of {} ranks, all equal.",
+                                  own.traced_arm, own.ranks));
+  text.asks.push_back(
+      fmt::format("Without traces, arm {} has the same {}.", own.untraced_arm, metrics_text(gate)));
+  text.asks.push_back(fmt::format("Tracing costs less than {:.4g}% of {}, in {} pairs.",
+                                  100 * (own.overhead_below - 1), gate.metric, gate.pairs));
+  text.closes = "every planted divergence is found, and tracing changes no bit and costs little";
+  return text;
+}
+
 GateText coverage(const Gate& gate) {
   GateText text;
   for (const auto& row : gate.coverage) {
@@ -123,6 +154,8 @@ GateText of_kind(const Gate& gate) {
       return restart(gate);
     case GateKind::scale:
       return scale(gate);
+    case GateKind::localization:
+      return localization(gate);
     case GateKind::coverage:
       return coverage(gate);
     case GateKind::performance:
@@ -160,6 +193,9 @@ std::size_t run_count(const Gate& gate) {
       return 3;
     case GateKind::performance:
       return 2UL * (gate.pairs + gate.placebo_pairs);
+    case GateKind::localization:
+      if (gate.localization.capture) return 2;
+      return gate.localization.planted.size() + 2UL * (gate.pairs + gate.placebo_pairs);
     case GateKind::coverage:
     case GateKind::enablement:
       break;

@@ -31,22 +31,6 @@ Result<Subject> from_evidence(const Session& session, const run::State& state,
   return subject;
 }
 
-Result<Subject> read_run(const Session& session, run::State& state,
-                         const run::QualificationState& qualification, const std::string& id) {
-  std::string known;
-  for (const run::RunState& run : qualification.runs) {
-    known += (known.empty() ? "" : ", ") + qualification.name + "/" + run.run.id;
-    if (run.run.id != id) continue;
-    if (!run.evidence) {
-      return fail(Errc::not_found, "the run has left no evidence yet",
-                  qualification.name + "/" + id, "see: qualify status " + qualification.plan.gate);
-    }
-    return from_evidence(session, state, *run.evidence, "run " + id + " of " + qualification.name);
-  }
-  return fail(Errc::not_found, qualification.name + " has no run '" + id + "'", {},
-              "its runs: " + known);
-}
-
 bool is_hex(const std::string& text) {
   return text.size() >= 6 && text.find_first_not_of("0123456789abcdef") == std::string::npos;
 }
@@ -72,6 +56,33 @@ Result<std::optional<run::QualificationState>> find_qualification(run::State& st
   auto derived = run::derive(*events);
   if (!derived) return tl::unexpected(derived.error());
   return std::optional<run::QualificationState>(std::move(*derived));
+}
+
+const run::RunState& NamedRun::state() const {
+  return *std::find_if(qualification.runs.begin(), qualification.runs.end(),
+                       [&](const run::RunState& each) { return each.run.id == run; });
+}
+
+Result<std::optional<NamedRun>> find_run(run::State& state, const std::string& name) {
+  const auto slash = name.rfind('/');
+  auto found = find_qualification(state, name.substr(0, slash));
+  if (!found) return tl::unexpected(found.error());
+  if (!*found) return std::optional<NamedRun>();
+  run::QualificationState& qualification = **found;
+  const std::string id = slash == std::string::npos ? std::string() : name.substr(slash + 1);
+  std::string known;
+  for (const run::RunState& run : qualification.runs) {
+    known += (known.empty() ? "" : ", ") + qualification.name + "/" + run.run.id;
+    if (run.run.id != id) continue;
+    if (!run.evidence) {
+      return fail(Errc::not_found, "the run has left no evidence yet",
+                  qualification.name + "/" + id, "see: qualify status " + qualification.plan.gate);
+    }
+    const Digest evidence = *run.evidence;
+    return std::optional<NamedRun>({std::move(qualification), id, evidence});
+  }
+  return fail(Errc::not_found, qualification.name + " has no run '" + id + "'", {},
+              "its runs: " + known);
 }
 
 fs::path scratch_folder(const Session& session) {
@@ -117,12 +128,11 @@ Result<Subject> read_subject(const Session& session, const std::string& name,
     }
     if (record.error().code != Errc::not_found) return tl::unexpected(record.error());
   }
-  const auto slash = name.rfind('/');
-  const auto qualification = find_qualification(*state, name.substr(0, slash));
-  if (!qualification) return tl::unexpected(qualification.error());
-  if (!*qualification) return unknown("no run or certificate of this state is called so");
-  return read_run(session, *state, **qualification,
-                  slash == std::string::npos ? std::string() : name.substr(slash + 1));
+  const auto run = find_run(*state, name);
+  if (!run) return tl::unexpected(run.error());
+  if (!*run) return unknown("no run or certificate of this state is called so");
+  return from_evidence(session, *state, (*run)->evidence,
+                       "run " + (*run)->run + " of " + (*run)->qualification.name);
 }
 
 Result<Subject> read_baseline_subject(const Session& session, const std::string& baseline) {

@@ -6,6 +6,7 @@
 #include "qualify/exactness/environment.hpp"
 #include "qualify/policy/judge.hpp"
 #include "qualify/run/progress.hpp"
+#include "qualify/run/state.hpp"
 #include "session.hpp"
 
 namespace qualify::cli {
@@ -17,6 +18,19 @@ struct Subject {
   /// Of runs of this state, null for plain files.
   std::optional<policy::RunEvidence> run;  ///< its `metrics` are those above, moved
 };
+
+/// A run of the state, and what it was part of.
+struct NamedRun {
+  run::QualificationState qualification;
+  std::string run;
+  Digest evidence;
+  [[nodiscard]] const run::RunState& state() const;
+};
+
+/// "QUALIFICATION/RUN" ("repeat-1/a"), or "GATE/RUN" for the gate's latest. Null: the state has no
+/// such qualification. Errors: not_found (it has no such run, or the run no evidence), integrity,
+/// io.
+[[nodiscard]] Result<std::optional<NamedRun>> find_run(run::State& state, const std::string& name);
 
 /// TMPDIR, else /tmp: for what reading needs for a while. Never in the state, which a reader may
 /// not write to.

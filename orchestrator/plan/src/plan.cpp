@@ -62,24 +62,32 @@ void add_pair(Run first, Run second, Plan& plan) {
   plan.runs.push_back(std::move(second));
 }
 
-/// AB, BA, AB, …: whatever drifts with time weighs on both arms alike. The placebo pairs stand in
-/// the middle of the pairs of the first look, so that they see the machine as the others do.
-void add_pairs(const policy::Gate& gate, std::int64_t seed, Plan& plan) {
+/// An arm of pairs, and what its runs are called by.
+struct PairedArm {
+  std::string arm;
+  const char* word;
+};
+
+/// AB, BA, AB, …: whatever drifts with time weighs on both arms alike. The placebo pairs, of arm B,
+/// stand in the middle of the pairs of the first look, so that they see the machine as the others
+/// do.
+void add_pairs(const policy::Gate& gate, const PairedArm& a, const PairedArm& b, std::int64_t seed,
+               Plan& plan) {
   const std::uint32_t middle = std::min(gate.pairs, policy::registered_looks(gate)[0].pairs) / 2;
   const auto add_placebo = [&] {
     for (std::uint32_t i = 1; i <= gate.placebo_pairs; ++i) {
       const std::string id = "placebo-" + std::to_string(i);
-      add_pair({id + "-first", gate.nondeterministic_arm, gate.pairs + i, seed},
-               {id + "-second", gate.nondeterministic_arm, gate.pairs + i, seed}, plan);
+      add_pair({id + "-first", b.arm, gate.pairs + i, seed},
+               {id + "-second", b.arm, gate.pairs + i, seed}, plan);
     }
   };
   for (std::uint32_t pair = 1; pair <= gate.pairs; ++pair) {
     if (pair == middle + 1) add_placebo();
-    const Run det{"pair-" + std::to_string(pair) + "-det", gate.deterministic_arm, pair, seed};
-    const Run nondet{"pair-" + std::to_string(pair) + "-nondet", gate.nondeterministic_arm, pair,
-                     seed};
-    const bool det_first = pair % 2 == 1;
-    add_pair(det_first ? det : nondet, det_first ? nondet : det, plan);
+    const std::string id = "pair-" + std::to_string(pair) + "-";
+    const Run of_a{id + a.word, a.arm, pair, seed};
+    const Run of_b{id + b.word, b.arm, pair, seed};
+    const bool a_first = pair % 2 == 1;
+    add_pair(a_first ? of_a : of_b, a_first ? of_b : of_a, plan);
   }
 }
 
@@ -198,6 +206,56 @@ Result<void> must_fit(const policy::Gate& gate, const store::Bundle& bundle) {
   return {};
 }
 
+/// What planted divergences and traces need; each planted run is held against the first traced one.
+/// They come first, so that no timed run is the first of all.
+Result<void> add_localization(const policy::Gate& gate, const store::Bundle& bundle,
+                              std::int64_t seed, Plan& plan) {
+  const policy::LocalizationCriteria& own = gate.localization;
+  std::vector<std::string> arms;
+  if (own.capture) {
+    arms = {own.capture->arm_a, own.capture->arm_b};
+  } else {
+    arms = {own.traced_arm, own.untraced_arm};
+    for (const policy::Plant& plant : own.planted) arms.push_back(plant.arm);
+  }
+  for (const std::string& arm : arms) {
+    if (auto known = needs_arm(bundle, arm, gate); !known) return known;
+  }
+  const auto outputs = std::count_if(bundle.outputs.begin(), bundle.outputs.end(),
+                                     [](const auto& output) { return output.kind == "trace"; });
+  if (outputs != 1) {
+    return fail(Errc::invalid_input,
+                "gate '" + gate.name + "' reads traces, and bundle " + bundle.digest.brief() +
+                    " declares " + (outputs == 0 ? "none" : "more than one") + " among its outputs",
+                {}, "outputs: [{kind: trace, path: NAME, required: false}]");
+  }
+  if (own.capture) {
+    plan.runs.push_back({"a", own.capture->arm_a, 0, seed});
+    plan.runs.push_back({"b", own.capture->arm_b, 0, seed});
+    return {};
+  }
+  for (const spec::Output& output : bundle.outputs) {
+    if (output.kind != "trace" || !output.required) continue;
+    return fail(Errc::invalid_input,
+                "bundle " + bundle.digest.brief() + " requires traces at '" + output.path +
+                    "', and the untraced arm of gate '" + gate.name + "' leaves none",
+                {}, "say required: false for that output; the gate itself asks for the traces");
+  }
+  const std::uint64_t tasks = std::uint64_t{plan.topology.nodes} * plan.tasks_per_node;
+  if (own.ranks < tasks) {
+    return fail(Errc::invalid_input,
+                "gate '" + gate.name + "' asks for traces of " + std::to_string(own.ranks) +
+                    " ranks, and bundle " + bundle.digest.brief() + " starts " +
+                    std::to_string(tasks) + " tasks",
+                {}, "every task is a rank or more: 'ranks' is how many of them leave traces");
+  }
+  for (std::size_t i = 0; i < own.planted.size(); ++i) {
+    plan.runs.push_back({"planted-" + std::to_string(i + 1), own.planted[i].arm, 0, seed});
+  }
+  add_pairs(gate, {own.traced_arm, "traced"}, {own.untraced_arm, "untraced"}, seed, plan);
+  return {};
+}
+
 Result<void> add_runs(const policy::Gate& gate, const store::Bundle& bundle, std::int64_t seed,
                       const std::optional<Established>& established, Plan& plan) {
   switch (gate.kind) {
@@ -213,8 +271,11 @@ Result<void> add_runs(const policy::Gate& gate, const store::Bundle& bundle, std
       for (const auto& arm : {gate.deterministic_arm, gate.nondeterministic_arm}) {
         if (auto known = needs_arm(bundle, arm, gate); !known) return known;
       }
-      add_pairs(gate, seed, plan);
+      add_pairs(gate, {gate.deterministic_arm, "det"}, {gate.nondeterministic_arm, "nondet"}, seed,
+                plan);
       return {};
+    case policy::GateKind::localization:
+      return add_localization(gate, bundle, seed, plan);
     case policy::GateKind::coverage:
     case policy::GateKind::enablement:
       break;
@@ -268,7 +329,8 @@ Result<Plan> expand(const policy::Gate& gate, const store::Bundle& bundle,
 
 std::vector<std::size_t> stages(const policy::Gate& gate, const Plan& plan) {
   std::vector<std::size_t> ends;
-  if (gate.kind == policy::GateKind::performance) {
+  if (gate.kind == policy::GateKind::performance ||
+      (gate.kind == policy::GateKind::localization && !gate.localization.capture)) {
     for (const statistics::Look& look : policy::registered_looks(gate)) {
       // Pairs stand in the order of their numbers, the placebo among those of the first look.
       std::size_t end = 0;

@@ -161,8 +161,16 @@ Result<void> Allocation::write_job_plans() const {
       job.checkpoint = folder_of(from) / "output" / plan.checkpoint;
       job.checkpoint_iteration = plan.from_iteration;
     }
+    const auto& capture = context_.request.gate.localization.capture;
+    if (capture) job.capture_plan = job.folder / kCapturePlanFile;
     if (i == 0) job.further.assign(files.begin() + 1, files.end());
     if (auto made = make_folders(job.folder); !made) return made;
+    if (capture) {
+      const std::string text = canonical_bytes(traces::to_json(capture->plan));
+      if (auto written = write_file_atomic(job.capture_plan, text, 0444); !written) {
+        return written;
+      }
+    }
     if (auto written = write_file_atomic(files[i], to_json(job).dump(1), 0444); !written) {
       return written;
     }

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "evidence_view.hpp"
 #include "qualify/base/files.hpp"
 #include "qualify/base/text.hpp"
 #include "qualify/run/evidence.hpp"
@@ -11,7 +12,6 @@ namespace qualify::run {
 namespace {
 
 constexpr const char* kManifestType = "application/vnd.qualify.evidence.v1+json";
-constexpr std::uint64_t kLargestManifest = 1ULL << 30U;
 constexpr const char* kFileType = "application/octet-stream";
 
 /// Where the scheduler puts what the batch step prints.
@@ -201,9 +201,7 @@ Result<Digest> collect(const EvidenceRequest& request, const store::Bundle& bund
 }
 
 Result<void> verify_evidence(const store::BlobStore& store, const Digest& manifest) {
-  const auto bytes = store.read(manifest, kLargestManifest);
-  if (!bytes) return tl::unexpected(bytes.error());
-  const auto json = parse_json(*bytes, "evidence " + manifest.brief());
+  const auto json = read_evidence_manifest(store, manifest);
   if (!json) return tl::unexpected(json.error());
   try {
     for (const Json& file : json->at("files")) {
@@ -230,7 +228,7 @@ Result<std::optional<exactness::Environment>> read_environment(const store::Blob
   for (const Json& file : manifest.at("files")) {
     if (file.at("kind").get<std::string>() != "nodes") continue;
     const auto digest = Digest::parse(file.at("digest").get<std::string>()).value();
-    const auto lines = store.read(digest, kLargestManifest);
+    const auto lines = store.read(digest, kLargestRecord);
     if (!lines) return tl::unexpected(lines.error());
     return captured_environment(manifest, *lines);
   }
@@ -259,24 +257,10 @@ Result<policy::RunEvidence> load_evidence(const store::BlobStore& store, const D
   if (keep_on) {
     if (auto on = keep_on(); !on) return tl::unexpected(on.error());
   }
-  const auto bytes = store.read(manifest, kLargestManifest);
-  if (!bytes) return tl::unexpected(bytes.error());
-  const auto json = parse_json(*bytes, "evidence " + manifest.brief());
+  const auto json = read_evidence_manifest(store, manifest);
   if (!json) return tl::unexpected(json.error());
-
-  std::string pattern = (scratch / "view-XXXXXX").string();
-  if (auto made = make_folders(scratch); !made) return tl::unexpected(made.error());
-  if (::mkdtemp(pattern.data()) == nullptr) {
-    return fail_errno(errno, "cannot create a folder in", scratch.string());
-  }
-  const fs::path view = pattern;
-  struct Cleanup {
-    fs::path path;
-    ~Cleanup() {
-      std::error_code ignored;
-      fs::remove_all(path, ignored);
-    }
-  } cleanup{view};
+  auto view = EvidenceView::create(store, scratch);
+  if (!view) return tl::unexpected(view.error());
 
   try {
     policy::RunEvidence run;
@@ -305,40 +289,30 @@ Result<policy::RunEvidence> load_evidence(const store::BlobStore& store, const D
       if (kind != "metrics" && kind != "log" && kind != "nodes") continue;
       const auto digest = Digest::parse(file.at("digest").get<std::string>()).value();
       if (kind == "nodes") {
-        const auto records = store.read(digest, kLargestManifest);
+        const auto records = store.read(digest, kLargestRecord);
         if (!records) return tl::unexpected(records.error());
         run.gpus = gpu_readings(*records);
         continue;
       }
-      if (auto whole = store.stream(digest, asking(keep_on)); !whole) {
-        return tl::unexpected(whole.error());
+      if (auto added = view->add(file.at("path").get<std::string>(), digest, asking(keep_on));
+          !added) {
+        return tl::unexpected(added.error());
       }
-      const fs::path link = view / file.at("path").get<std::string>();
-      if (auto made = make_folders(link.parent_path()); !made) return tl::unexpected(made.error());
-      std::error_code error;
-      fs::create_symlink(fs::absolute(store.path_of(digest)), link, error);
-      if (error) return fail_errno(error.value(), "cannot link", link.string());
       any = true;
     }
     if (!any) return run;
     auto metrics = evidence::read_metrics_as(
-        view,
+        view->folder(),
         [&](const fs::path& file) {
-          return declared_format(*json, file.lexically_relative(view).generic_string());
+          return declared_format(*json, file.lexically_relative(view->folder()).generic_string());
         },
         scratch);
     if (metrics) {
       run.metrics = std::move(*metrics);
-      // Names of the view mean nothing to a reader; those of the run do.
-      const auto rename = [prefix = view.string() + "/"](std::string& text) {
-        for (std::size_t at = text.find(prefix); at != std::string::npos; at = text.find(prefix)) {
-          text.erase(at, prefix.size());
-        }
-      };
-      for (std::string& source : run.metrics.sources) rename(source);
+      for (std::string& source : run.metrics.sources) source = view->without_folder(source);
       for (evidence::ReadFault& fault : run.metrics.faults) {
-        rename(fault.where);
-        rename(fault.message);
+        fault.where = view->without_folder(fault.where);
+        fault.message = view->without_folder(fault.message);
       }
     } else if (metrics.error().code == Errc::invalid_input) {
       if (run.complete) {

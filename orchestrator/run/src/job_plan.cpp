@@ -28,6 +28,8 @@ Json to_json(const JobPlan& plan) {
           {"gpus_per_node", plan.gpus_per_node},
           {"checkpoint", plan.checkpoint.empty() ? Json(nullptr) : Json(plan.checkpoint.string())},
           {"checkpoint_iteration", plan.checkpoint_iteration},
+          {"capture_plan",
+           plan.capture_plan.empty() ? Json(nullptr) : Json(plan.capture_plan.string())},
           {"further", std::move(further)}};
 }
 
@@ -64,6 +66,9 @@ Result<JobPlan> read_job_plan(const std::filesystem::path& file) {
       plan.checkpoint = at.get<std::string>();
     }
     plan.checkpoint_iteration = json->value("checkpoint_iteration", std::int64_t{0});
+    if (const Json at = json->value("capture_plan", Json()); !at.is_null()) {
+      plan.capture_plan = at.get<std::string>();
+    }
     for (const Json& next : json->value("further", Json::array())) {
       plan.further.emplace_back(next.get<std::string>());
     }

@@ -141,6 +141,9 @@ Result<Environment> workload_environment(const store::Bundle& bundle, const spec
   for (const std::string& name : bundle.passed_environment) environment[name] = inherited.at(name);
   environment["QUALIFY_GATE"] = plan.gate;
   environment["QUALIFY_RUN"] = plan.run;
+  if (!plan.capture_plan.empty()) {
+    environment["QUALIFY_CAPTURE_PLAN"] = plan.capture_plan.string();
+  }
   for (const auto& [name, value] : bundle.required_environment) {
     const auto found = environment.find(name);
     if (found == environment.end() || found->second != value) {

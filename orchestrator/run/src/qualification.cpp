@@ -129,6 +129,11 @@ Result<policy::Judgement> judge_recorded(const State& state, const Qualification
     if (!evidence) return tl::unexpected(evidence.error());
     runs.push_back(std::move(*evidence));
   }
+  if (done.gate.kind == policy::GateKind::localization) {
+    if (auto loaded = load_traces(state.evidence, done.gate, scratch, runs, keep_on); !loaded) {
+      return tl::unexpected(loaded.error());
+    }
+  }
   if (!done.plan.baseline) return policy::judge(done.gate, runs);
   const auto baseline = load_evidence(state.evidence, done.plan.baseline->evidence, scratch);
   if (!baseline) return tl::unexpected(baseline.error());

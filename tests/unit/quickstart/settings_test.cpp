@@ -52,6 +52,17 @@ TEST(Settings, BadValuesAreRefusedByName) {
   EXPECT_THAT(refusal({"--train-iters", "1e3"}), HasSubstr("--train-iters"));
 }
 
+TEST(Settings, APlantNamesWhatWhereAndWhen) {
+  const auto plant =
+      read({"--text", "t", "--output", "o", "--plant", "sum:3:17"}).settings->plant.value();
+  EXPECT_EQ(plant.what, Planted::sum);
+  EXPECT_EQ(plant.rank, 3U);
+  EXPECT_EQ(plant.iteration, 17);
+  for (const char* bad : {"sum", "sum:3", "weights:3:17", "sum:4:17", "sum:3:0", "sum:-1:2"}) {
+    EXPECT_THAT(refusal({"--plant", bad}), HasSubstr("--plant")) << bad;
+  }
+}
+
 TEST(Settings, UnknownAndDoubleKeysOfTheFileAreRefused) {
   const qualify::test::TempFolder folder;
   std::ofstream(folder / "unknown") << "learning-rat = 1\n";

@@ -1,6 +1,7 @@
 #include "qualify/traces/localize.hpp"
 
 #include <gmock/gmock.h>
+#include <openssl/evp.h>
 
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -8,6 +9,7 @@
 #include "frontier.hpp"
 #include "qualify/base/files.hpp"
 #include "qualify/traces/seal.hpp"
+#include "qualify/traces/sealed_file.hpp"
 #include "support/planted.hpp"
 #include "support/temp_folder.hpp"
 #include "support/trace_generator.hpp"
@@ -62,6 +64,14 @@ class Localizing : public ::testing::Test {
                  .dump()
           << '\n';
     }
+  }
+  static std::string base64(const std::string& text) {
+    std::string out(4 * ((text.size() + 2) / 3) + 1, '\0');
+    const int size = EVP_EncodeBlock(reinterpret_cast<unsigned char*>(out.data()),
+                                     reinterpret_cast<const unsigned char*>(text.data()),
+                                     static_cast<int>(text.size()));
+    out.resize(static_cast<std::size_t>(size));
+    return out;
   }
   test::TempFolder folder{test::memory_folder()};
 };
@@ -248,6 +258,71 @@ TEST_F(Localizing, ASummaryThatLiesIsFound) {
   EXPECT_EQ(find("a.sealed", "c.sealed").error().code, Errc::integrity);
 }
 
+TEST_F(Localizing, ASummaryThatLiesUnderRootsThatAgreeWithItIsFound) {
+  write("a", {});
+  write("b", {{Planted::tensor_bit, 2, 5, 0, 0}});
+  seal_all({"a", "b"});
+  // b's rows of rank 5 behind a's summary, under a's roots.
+  const char* name = "rank_000005.iter_0000001.arrow";
+  const auto in_footer = [&](const char* which) {
+    return base64(pack(SealedFile::open(folder / which / name)->summary()));
+  };
+  const std::string own = in_footer("b.sealed");
+  const std::string other = in_footer("a.sealed");
+  std::string file = read_file(folder / "b.sealed" / name).value();
+  ASSERT_NE(own, other);
+  ASSERT_EQ(own.size(), other.size());
+  ASSERT_NE(file.find(own), std::string::npos);
+  file.replace(file.find(own), own.size(), other);
+  for (const auto& entry : fs::directory_iterator(folder / "a.sealed")) {
+    fs::copy(entry.path(), folder / "b.sealed" / entry.path().filename(),
+             fs::copy_options::overwrite_existing);
+  }
+  std::ofstream(folder / "b.sealed" / name) << file;
+  EXPECT_EQ(find("a.sealed", "b.sealed")->outcome, Outcome::equal) << "nothing rests on rows yet";
+  const auto full = find("a.sealed", "b.sealed", true);
+  ASSERT_FALSE(full);
+  EXPECT_EQ(full.error().code, Errc::integrity);
+  EXPECT_THAT(full.error().describe(), HasSubstr(name));
+  // Where a verdict rests on it, it is read and found out as well.
+  write("c", {{Planted::tensor_bit, 2, 5, 1, 0}});
+  seal_all({"c"});
+  const auto resting = find("c.sealed", "b.sealed");
+  ASSERT_FALSE(resting);
+  EXPECT_EQ(resting.error().code, Errc::integrity);
+}
+
+TEST_F(Localizing, RunsOfTwoSchemasAreRefused) {
+  fs::create_directories(folder / "a");
+  fs::create_directories(folder / "b");
+  std::ofstream(folder / "a/rank_000000.jsonl")
+      << R"({"event":"event","fields":{"value":1},"iteration":1,"name":"loss","phase":"train",)"
+      << R"("rank":0,"sequence":0})" << '\n';
+  std::ofstream(folder / "b/rank_000000.jsonl")
+      << R"({"iteration":1,"kind":"scalar","name":"loss","payload":{"value":2},"phase":"train",)"
+      << R"("rank":0,"sequence":0})" << '\n';
+  const auto refused = [&](const char* a, const char* b) {
+    const auto found = find(a, b);
+    return !found && found.error().code == Errc::refused;
+  };
+  EXPECT_TRUE(refused("a", "b"));
+  seal_all({"a", "b"});
+  EXPECT_TRUE(refused("a.sealed", "b.sealed"));
+}
+
+TEST_F(Localizing, NamesOfFourKilobytesAreToldApart) {
+  const std::string longest(4096, 'n');
+  write_rank("a", 0, {{longest + "a", 1}, {longest + "b", 1}});
+  write_rank("b", 0, {{longest + "a", 1}, {longest + "b", 2}});
+  seal_all({"a", "b"});
+  for (const char* suffix : {"", ".sealed"}) {
+    const auto found = find(std::string("a") + suffix, std::string("b") + suffix);
+    ASSERT_TRUE(found) << found.error().describe();
+    ASSERT_EQ(found->frontier.size(), 1U);
+    EXPECT_EQ(found->frontier[0].place.site, longest + "b");
+  }
+}
+
 TEST_F(Localizing, ThePlanGetsFinerUntilNothingIsLeft) {
   // Loss differs, and nothing between it and the iteration's beginning was recorded.
   write_rank("a", 0, {{"loss", 1}});
@@ -258,6 +333,10 @@ TEST_F(Localizing, ThePlanGetsFinerUntilNothingIsLeft) {
   EXPECT_EQ(found.capture_plan->first_iteration, 1);
   const auto read = parse_capture_plan(to_json(*found.capture_plan), "test");
   EXPECT_EQ(*read, *found.capture_plan);
+  // Sums over a phase have no module to look into.
+  write_rank("c", 0, {{"summary.data", 1}, {"summary.tensor", 1}});
+  write_rank("d", 0, {{"summary.data", 1}, {"summary.tensor", 2}});
+  EXPECT_THAT(find("c", "d")->capture_plan->sites, IsEmpty());
 }
 
 TEST(Arrivals, FollowCollectivesAndNotTime) {

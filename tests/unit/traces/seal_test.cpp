@@ -207,6 +207,12 @@ TEST_F(Sealing, NamesWhatIsWrongWithItsInput) {
                    "\n");
   EXPECT_THAT(faults_of("mixed"), Contains(code("mixed-schema")));
 
+  write("two/rank_000000.jsonl", lines(1));
+  write("two/rank_000001.jsonl",
+        R"({"iteration":1,"kind":"phase","name":"x","payload":{},"rank":1,"sequence":0})"
+        "\n");
+  EXPECT_THAT(faults_of("two"), Contains(code("mixed-schema")));
+
   write("wrong/rank_000000.jsonl", lines(2, 5));
   EXPECT_THAT(faults_of("wrong"), Contains(code("wrong-rank")));
 

@@ -3,11 +3,14 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "../commands.hpp"
+#include "../narrowing.hpp"
 #include "../table.hpp"
 #include "../trace_progress.hpp"
 #include "qualify/base/files.hpp"
+#include "qualify/run/run_traces.hpp"
 #include "qualify/traces/localize.hpp"
 #include "qualify/traces/manifest.hpp"
 
@@ -24,37 +27,12 @@ struct Options {
   std::int64_t to = 0;
   unsigned jobs = 0;
   bool full = false;
+  bool run = false;
   bool json = false;
 };
 
-/// Groups and causes named at most; --json has all.
+/// First events shown at most; --json has all.
 constexpr std::size_t kMostShown = 4;
-
-/// "backward, decoder.layers.12.mixer output, reduce-scatter #3 of dp.5, microbatch 1"
-std::string words(const traces::Place& place, const std::vector<std::string>& groups) {
-  std::string text = place.phase.empty() ? "" : place.phase + ", ";
-  text += place.site;
-  if (!place.role.empty()) text += " " + place.role;
-  if (!place.op.empty()) {
-    text += ", " + place.op;
-    if (place.group_seq >= 0) text += fmt::format(" #{}", place.group_seq);
-    if (groups.size() > kMostShown) {
-      text += fmt::format(" of {} groups ({}, …)", groups.size(), groups.front());
-    } else if (!groups.empty()) {
-      text += " of " + fmt::format("{}", fmt::join(groups, ", "));
-    }
-  }
-  if (place.peer >= 0)
-    text += fmt::format(" {} rank {}", place.role == "recv" ? "from" : "to", place.peer);
-  if (place.microbatch >= 0) text += fmt::format(", microbatch {}", place.microbatch);
-  if (place.vpp_chunk >= 0) text += fmt::format(", chunk {}", place.vpp_chunk);
-  if (place.occurrence > 0) text += fmt::format(", occurrence {}", place.occurrence);
-  return text;
-}
-
-std::string words(const traces::Place& place) {
-  return words(place, place.group.empty() ? std::vector<std::string>() : std::vector{place.group});
-}
 
 void paragraph(Session& session, const std::string& text, int indent = 2) {
   session.out << std::string(static_cast<std::size_t>(indent), ' ');
@@ -65,15 +43,16 @@ void print_event(Session& session, const traces::FrontierEvent& event, bool firs
   paragraph(session,
             fmt::format("{}iteration {}, {}",
                         first ? "first divergence: " : "and, not following from it: ",
-                        event.place.iteration, words(event.place, event.groups)),
+                        event.place.iteration, traces::describe(event.place, event.groups)),
             0);
   paragraph(session,
             fmt::format("{} {}: {} [{}]", event.ranks.size() == 1 ? "rank" : "ranks",
                         traces::ranks_text(event.ranks), event.why, traces::name_of(event.cause)));
   paragraph(session,
             fmt::format("{}: {} against {}", traces::name_of(event.difference), event.a, event.b));
-  paragraph(session, "last equal boundary: " + (event.last_equal ? words(*event.last_equal)
-                                                                 : "the iteration's beginning"));
+  paragraph(session,
+            "last equal boundary: " + (event.last_equal ? traces::describe(*event.last_equal)
+                                                        : "the iteration's beginning"));
   if (event.one_event) paragraph(session, "interval of doubt: this one event");
   paragraph(session, fmt::format("{} of the {} events of rank {} in this iteration differ, in {}",
                                  event.differing, event.events, event.place.rank,
@@ -128,35 +107,121 @@ void print(Session& session, const traces::Localization& found) {
   }
 }
 
-Result<Exit> run_localize(Session& session, const Options& options) {
-  RankProgress progress(session, "reading");
-  const traces::TraceSet::Options how{options.jobs, progress.reporter()};
-  const auto a = traces::TraceSet::open(session.folder / options.a, how);
-  if (!a) return tl::unexpected(a.error());
-  const auto b = traces::TraceSet::open(session.folder / options.b, how);
-  if (!b) return tl::unexpected(b.error());
-  traces::LocalizeOptions localize;
-  localize.jobs = options.jobs;
-  localize.full = options.full;
-  localize.allowed = options.allowed;
-  if (options.from > 0) localize.from_iteration = options.from;
-  if (options.to > 0) localize.to_iteration = options.to;
-  const auto found = traces::localize(*a, *b, localize);
+/// A side that is a folder, or a run of the state where there is no such folder.
+struct Side {
+  std::optional<traces::TraceSet> folder;
+  std::optional<run::RunTraces> run;
+
+  [[nodiscard]] const traces::TraceSet& set() const { return folder ? *folder : *run->set(); }
+};
+
+Result<NamedRun> named_run(run::State& state, const std::string& name) {
+  auto found = find_run(state, name);
   if (!found) return tl::unexpected(found.error());
-  if (!options.plan.empty() && found->capture_plan) {
-    const std::string text = to_json(*found->capture_plan).dump(2) + "\n";
+  if (*found) return std::move(**found);
+  return fail(Errc::not_found, "no run of this state is called so", name,
+              "a side is a folder of traces, or a run such as repeat-1/a");
+}
+
+Result<Side> open_side(Session& session, const std::string& name,
+                       const traces::TraceSet::Options& how) {
+  Side side;
+  std::error_code ignored;
+  if (fs::exists(fs::symlink_status(session.folder / name, ignored))) {
+    auto opened = traces::TraceSet::open(session.folder / name, how);
+    if (!opened) return tl::unexpected(opened.error());
+    side.folder = std::move(*opened);
+    return side;
+  }
+  auto state = open_state_read_only(session);
+  if (!state && state.error().code == Errc::not_found) {
+    return fail(Errc::not_found, "no such folder, and there is no state to look for a run in", name,
+                "a side is a folder of traces, or a run such as repeat-1/a");
+  }
+  if (!state) return tl::unexpected(state.error());
+  const auto run = named_run(*state, name);
+  if (!run) return tl::unexpected(run.error());
+  auto opened = run::RunTraces::open(state->evidence, run->evidence, scratch_folder(session));
+  if (!opened) return tl::unexpected(opened.error());
+  if (!opened->set()) return tl::unexpected(opened->set().error());
+  side.run = std::move(*opened);
+  return side;
+}
+
+Result<traces::Localization> localize(Session& session, const Options& options,
+                                      const traces::LocalizeOptions& how) {
+  RankProgress progress(session, "reading");
+  const traces::TraceSet::Options reading{options.jobs, progress.reporter()};
+  const auto a = open_side(session, options.a, reading);
+  if (!a) return tl::unexpected(a.error());
+  const auto b = open_side(session, options.b, reading);
+  if (!b) return tl::unexpected(b.error());
+  if (a->run && b->run) return run::localize(*a->run, *b->run, how);
+  return traces::localize(a->set(), b->set(), how);
+}
+
+/// Prints each level as it comes, and with --json all of them at the end.
+Result<std::vector<Level>> localize_and_run(Session& session, const Options& options,
+                                            const traces::LocalizeOptions& how) {
+  auto state = open_state(session);
+  if (!state) return tl::unexpected(state.error());
+  const auto a = named_run(*state, options.a);
+  if (!a) return tl::unexpected(a.error());
+  const auto b = named_run(*state, options.b);
+  if (!b) return tl::unexpected(b.error());
+  bool first = true;
+  return narrow(session, *state, *a, *b, how, [&](const Level& level) {
+    if (options.json) return;
+    session.out << (first ? "" : "\n") << "== " << printable(level.a + " and " + level.b) << '\n';
+    print(session, level.found);
+    first = false;
+  });
+}
+
+Json levels_json(const std::vector<Level>& levels) {
+  Json list = Json::array();
+  for (const Level& level : levels) {
+    list.push_back(
+        {{"qualification", level.qualification.empty() ? Json(nullptr) : Json(level.qualification)},
+         {"a", level.a},
+         {"b", level.b},
+         {"localization", to_json(level.found)}});
+  }
+  return list;
+}
+
+Result<Exit> run_localize(Session& session, const Options& options) {
+  traces::LocalizeOptions how;
+  how.jobs = options.jobs;
+  how.full = options.full;
+  how.allowed = options.allowed;
+  if (options.from > 0) how.from_iteration = options.from;
+  if (options.to > 0) how.to_iteration = options.to;
+  std::vector<Level> levels;
+  if (options.run) {
+    auto done = localize_and_run(session, options, how);
+    if (!done) return tl::unexpected(done.error());
+    levels = std::move(*done);
+  } else {
+    auto found = localize(session, options, how);
+    if (!found) return tl::unexpected(found.error());
+    levels.push_back({{}, options.a, options.b, std::move(*found)});
+    if (!options.json) print(session, levels.back().found);
+  }
+  const traces::Localization& found = levels.back().found;
+  if (!options.plan.empty() && found.capture_plan) {
+    const std::string text = to_json(*found.capture_plan).dump(2) + "\n";
     if (auto done = write_file_atomic(session.folder / options.plan, text); !done)
       return tl::unexpected(done.error());
   }
   if (options.json) {
-    Json json = to_json(*found);
-    json["a"] = options.a;
-    json["b"] = options.b;
+    Json json = to_json(found);
+    json["a"] = levels.back().a;
+    json["b"] = levels.back().b;
+    if (options.run) json["levels"] = levels_json(levels);
     session.print_json(std::move(json));
-  } else {
-    print(session, *found);
   }
-  switch (found->outcome) {
+  switch (found.outcome) {
     case traces::Outcome::equal:
       return Exit::ok;
     case traces::Outcome::differs:
@@ -173,10 +238,15 @@ void add_localize(CLI::App& app, Session& session) {
   auto options = std::make_shared<Options>();
   CLI::App* command =
       app.add_subcommand("localize", "Find the first event at which the traces of two runs part");
-  command->add_option("A", options->a, "Traces of the first run, sealed or not")
-      ->type_name("DIR")
+  command
+      ->add_option("A", options->a,
+                   "Traces of the first run, sealed or not; or a run of this state: repeat-1/a")
       ->required();
-  command->add_option("B", options->b, "Traces of the second run")->type_name("DIR")->required();
+  command->add_option("B", options->b, "Those of the second run")->required();
+  CLI::Option* run =
+      command->add_flag("--run", options->run,
+                        "Both are runs of this state: run their arms again with more recorded, "
+                        "level by level, until the cause is one event or nothing finer can be");
   command->add_flag("--full", options->full,
                     "Compare every value, not the roots alone; find summaries that lie");
   command
@@ -184,6 +254,7 @@ void add_localize(CLI::App& app, Session& session) {
                    "What the manifests may differ in: model, data, seed, code, container or "
                    "environment")
       ->type_name("NAME")
+      ->excludes(run)
       ->check(CLI::IsMember({"model", "data", "seed", "code", "container", "environment"}));
   command->add_option("--from-iteration", options->from, "First iteration to compare")
       ->type_name("N")

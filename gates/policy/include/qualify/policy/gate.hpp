@@ -11,6 +11,7 @@
 #include "qualify/base/digest.hpp"
 #include "qualify/base/json.hpp"
 #include "qualify/exactness/compare.hpp"
+#include "qualify/policy/localization.hpp"
 #include "qualify/policy/people.hpp"
 #include "qualify/spec/bundle_spec.hpp"
 #include "qualify/statistics/planning.hpp"
@@ -21,10 +22,19 @@
 namespace qualify::policy {
 
 /// Recorded by name; the numbers mean nothing outside of one process.
-enum class GateKind { repeatability, baseline, restart, scale, coverage, performance, enablement };
+enum class GateKind {
+  repeatability,
+  baseline,
+  restart,
+  scale,
+  localization,
+  coverage,
+  performance,
+  enablement
+};
 inline constexpr std::array kGateKinds = {
-    GateKind::repeatability, GateKind::baseline,    GateKind::restart,   GateKind::scale,
-    GateKind::coverage,      GateKind::performance, GateKind::enablement};
+    GateKind::repeatability, GateKind::baseline, GateKind::restart,     GateKind::scale,
+    GateKind::localization,  GateKind::coverage, GateKind::performance, GateKind::enablement};
 [[nodiscard]] const char* name_of(GateKind kind);
 /// Errors: invalid_input.
 [[nodiscard]] Result<GateKind> parse_gate_kind(const std::string& text);
@@ -96,7 +106,10 @@ struct Gate {
   std::string broken_arm;           ///< resumes wrongly on purpose; must not come out equal
   std::int64_t from_iteration = 0;  ///< of the checkpoint; compared from the next iteration on
 
-  // performance
+  // localization
+  LocalizationCriteria localization;
+
+  // performance; localization: pairs of the traced and the untraced arm
   std::string deterministic_arm;
   std::string nondeterministic_arm;
   std::uint32_t pairs = 4;          ///< AB/BA pairs that are planned; the last look's

@@ -9,6 +9,7 @@
 #include "qualify/exactness/environment.hpp"
 #include "qualify/policy/gate.hpp"
 #include "qualify/policy/gpu_clocks.hpp"
+#include "qualify/policy/localization.hpp"
 #include "qualify/statistics/overhead.hpp"
 
 namespace qualify::policy {
@@ -29,6 +30,7 @@ struct RunEvidence {
   std::vector<std::string> seen_nodes;  ///< by each node's own account, sorted; empty as above
   /// Names of the environment (exactness::Environment) that its arm sets by itself.
   std::vector<std::string> arm_settings;
+  std::optional<TraceEvidence> traces;  ///< localization; null: it left none, or nobody asked
   bool complete = false;  ///< scheduler state, sentinel and checksums agree on success
   std::string failure;    ///< when not complete: what happened, "exit code 3", "killed by signal 9"
   std::string failure_class;  ///< "workload", "infrastructure", "disagreement"; empty when complete
@@ -52,12 +54,20 @@ struct PairJudgement {
   std::optional<exactness::EnvironmentComparison> environment = {};
 };
 
+/// Localization: where a run's traces part from the reference's.
+struct TraceJudgement {
+  std::string run_a;
+  std::string run_b;
+  traces::Localization found;
+};
+
 struct Judgement {
   Verdict verdict = Verdict::inconclusive;
   std::vector<std::string> reasons;       ///< most important first; never empty
   std::optional<exactness::Level> level;  ///< of a repeatability pass
   std::vector<PairJudgement> pairs;
-  std::optional<statistics::OverheadAnalysis> overhead;  ///< performance
+  std::optional<statistics::OverheadAnalysis> overhead;  ///< performance; cost of tracing
+  std::vector<TraceJudgement> traces;                    ///< localization
   std::vector<std::string>
       limits;  ///< what the verdict does not say ("same allocation", "E1 only")
 };

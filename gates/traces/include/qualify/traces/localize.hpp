@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -42,6 +43,9 @@ enum class Cause : std::uint8_t {
   checkpoint,
   permutation,
 };
+inline constexpr std::array kCauses = {
+    Cause::collective, Cause::op,   Cause::transport, Cause::upstream,   Cause::control_flow,
+    Cause::routing,    Cause::data, Cause::rng,       Cause::checkpoint, Cause::permutation};
 [[nodiscard]] const char* name_of(Cause cause);
 
 /// An event, in words of the trace.
@@ -117,5 +121,12 @@ struct LocalizeOptions {
 
 /// docs/formats/localization.md
 [[nodiscard]] Json to_json(const Localization& found);
+
+/// For people: "backward, decoder.layers.12.mixer output, reduce-scatter #3 of dp.5, microbatch 1".
+/// `groups`: those of a FrontierEvent; of more than four one is named.
+[[nodiscard]] std::string describe(const Place& place);
+[[nodiscard]] std::string describe(const Place& place, const std::vector<std::string>& groups);
+/// "iteration 7, backward, …; rank 2: [op] …": where it is, and what it means.
+[[nodiscard]] std::string describe(const FrontierEvent& event);
 
 }  // namespace qualify::traces

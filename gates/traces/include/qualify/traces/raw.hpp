@@ -41,6 +41,9 @@ struct RawTrace {
 [[nodiscard]] Faults rank_faults(const std::vector<std::int64_t>& ranks, const Manifest& manifest,
                                  const std::string& where);
 
+/// Of a trace whose ranks are not all of one schema.
+[[nodiscard]] Fault mixed_schemas(const std::filesystem::path& folder);
+
 /// Where in a rank's files a reading begins or ended.
 struct RawPlace {
   std::size_t file = 0;

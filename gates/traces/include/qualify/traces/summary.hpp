@@ -57,7 +57,6 @@ class Summariser {
   std::unordered_map<std::uint64_t, std::uint32_t> names_;  ///< by (kind, texts)
   std::vector<Chain> chains_;  ///< of this iteration; kept, to keep their memory
   std::size_t used_ = 0;
-  std::string leaf_;
   std::string order_;  ///< of phases: (name, run length)
   std::uint32_t last_phase_ = 0;
   std::uint32_t run_ = 0;

@@ -55,6 +55,15 @@ using KeepOn = std::function<Result<void>()>;
                                                         const std::filesystem::path& scratch,
                                                         const KeepOn& keep_on = {});
 
+/// Fills `traces` of each run from its evidence, and holds them against those of the reference run
+/// (policy/localization.hpp). For gates of kind localization. Every value is compared, not the
+/// roots alone. What is wrong with traces is a finding of the run, no error. Errors: integrity and
+/// not_found (the store's), io.
+[[nodiscard]] Result<void> load_traces(const store::BlobStore& store, const policy::Gate& gate,
+                                       const std::filesystem::path& scratch,
+                                       std::vector<policy::RunEvidence>& runs,
+                                       const KeepOn& keep_on = {});
+
 /// The GPUs in the records of an attempt's nodes (nodes.jsonl, node.hpp), before and after.
 /// Throws what the JSON library throws on records that are not as nodes write them.
 [[nodiscard]] std::vector<policy::GpuReading> gpu_readings(const std::string& nodes_jsonl);

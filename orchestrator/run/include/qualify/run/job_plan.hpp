@@ -34,11 +34,15 @@ struct JobPlan {
   /// What {checkpoint} and {checkpoint_iteration} stand for in a resumed run; empty otherwise.
   std::filesystem::path checkpoint;
   std::int64_t checkpoint_iteration = 0;
+  /// What the workload is to record, as QUALIFY_CAPTURE_PLAN tells it (docs/formats/); empty: what
+  /// it records by itself.
+  std::filesystem::path capture_plan;
   /// Job plans of the attempts that follow in the same allocation, absolute, in order.
   std::vector<std::filesystem::path> further;
 };
 
 inline constexpr const char* kJobPlanFile = "job-plan.json";
+inline constexpr const char* kCapturePlanFile = "capture-plan.json";
 
 [[nodiscard]] Json to_json(const JobPlan& plan);
 /// Errors: not_found, invalid_input.
