@@ -38,6 +38,7 @@ BREAKAGES = {
         lambda s: s.update(roles={"sign": {"people": ["ana"], "needed": 0}}),
         lambda s: s.update(releases={"one": {"gates": []}}),
         lambda s: s["gates"].update(x={"kind": "scale", "arm": "a", "metrics": ["m"]}),
+        lambda s: s["gates"].update(x={"kind": "localization", "ranks": 8, "metrics": ["m"]}),
         lambda s: s["gates"].update(x={"kind": "coverage", "models": {"m": {"correctness": "g"}}}),
         lambda s: s["gates"].update(x={"kind": "enablement", "blockers": {}, "production": "g"}),
     ),
