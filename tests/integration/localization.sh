@@ -45,7 +45,7 @@ gates:
     arms: {traced: deterministic, untraced: untraced}
     ranks: 4
     planted:
-      planted-gradient: {iteration: 7, phase: backward, site: grad.output.bias, ranks: 2, classification: op}
+      planted-gradient: {iteration: 7, phase: backward, site: grad.embedding.weight, ranks: 2, classification: op}
       planted-sum: {iteration: 20, phase: grad-reduce, site: gradient, ranks: 1, classification: collective}
       planted-tokens: {iteration: 11, phase: data, site: tokens, ranks: 3, classification: data}
     metrics: [lm loss, grad-norm, num-zeros, learning-rate]
@@ -96,7 +96,7 @@ fi
 
 # The same from the evidence, by the names of runs.
 expect 1 localize full/pair-1-traced full/planted-1
-says 'first divergence: iteration 7, backward, grad.output.bias'
+says 'first divergence: iteration 7, backward, grad.embedding.weight'
 expect 0 localize full/pair-1-traced full/pair-2-traced
 expect 2 localize full/pair-1-traced full/pair-1-untraced
 grep -q 'left no traces' err || failed "an untraced run's refusal does not say why"
@@ -112,7 +112,7 @@ expect 1 localize summaries/pair-1-traced summaries/planted-1
 says 'capture next: L1 on ranks 2, iteration 7'
 expect 1 localize summaries/pair-1-traced summaries/planted-1 --run
 says 'summaries.capture-[0-9]+/a and summaries.capture-[0-9]+/b'
-says 'backward, grad.output.bias, microbatch 0'
+says 'backward, grad.embedding.weight, microbatch 0'
 says 'capture next: nothing; full bytes were recorded already'
 [[ $(grep -c '^== ' out) == 3 ]] || failed "not the runs themselves, L1 and L2"
 expect 1 localize summaries/pair-1-traced summaries/planted-1 --run --json

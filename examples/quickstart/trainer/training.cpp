@@ -153,7 +153,7 @@ class Rank {
     }
     model_.backward(batch);
     if (plants(Planted::gradient, number)) {
-      flip_lowest_bit(model_.gradient().back());
+      flip_lowest_bit(model_.gradient().front());
     }
     trace_parameters({number, 0, "backward"}, "grad.", model_.gradient());
     const std::chrono::duration<float> own_work = MonotonicClock::now() - begin;
@@ -164,7 +164,7 @@ class Rank {
     }
     w_.all_reduce.sum(rank_, model_.gradient());
     if (plants(Planted::sum, number)) {
-      flip_lowest_bit(model_.gradient().back());
+      flip_lowest_bit(model_.gradient().front());
     }
     if (trace_) {
       trace_->all_reduce(reduce, "gradient", model_.gradient(), QTRACE_OUTPUT);
