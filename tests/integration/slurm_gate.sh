@@ -42,6 +42,18 @@ certificate=$("$qualify" cert list | awk 'NR == 2 { print $1 }')
 "$qualify" cert verify "$certificate"
 [[ $(squeue -h -t all | wc -l) == 2 ]] || failed "not exactly two jobs"
 
+# What is planted is found from the evidence of jobs; what tracing costs may stay undecided here.
+"$qualify" reservation grant night --gate localization
+code=0
+"$qualify" run localization --bundle quickstart --reservation night >out || code=$?
+cat out
+((code == 0 || code == 3)) || failed "the localization gate ended with $code"
+tr -s ' \n' ' ' <out | grep -q '3 of 3 planted divergences were found where they were planted' ||
+  failed "what was planted was not found"
+"$qualify" localize localization/pair-1-traced localization/planted-2 | tee out || true
+grep -q 'iteration 20, grad-reduce, gradient output, all-reduce #0 of dp.0' out ||
+  failed "the sum's divergence is not named"
+
 # Two nodes of eight GPUs: one task a node, the first of which writes the metric.
 scontrol delete reservationname=night
 two=$(sinfo -h -N -o %N | sort -u | head -n 2 | paste -sd,)

@@ -269,12 +269,12 @@ Judgement judge_localization(const Gate& gate, const std::vector<RunEvidence>& r
     findings.limits.push_back("traces " + (level.empty() ? "of no stated level" : "at " + level) +
                               ": what they record in part may differ unseen");
   }
-  Judgement judgement =
-      conclude(std::to_string(own.planted.size()) + " of " + std::to_string(own.planted.size()) +
-                   " planted divergences were found where they were planted; " +
-                   std::to_string(traced) + " traced runs of " + std::to_string(own.ranks) +
-                   " ranks are equal event for event, and tracing changes no bit of the metrics",
-               std::move(findings), std::move(pairs));
+  Judgement judgement = conclude(
+      std::to_string(own.planted.size()) + " of " + std::to_string(own.planted.size()) +
+          " planted divergences were found where they were planted; " + std::to_string(traced) +
+          " traced runs of " + std::to_string(own.ranks) +
+          " ranks are equal event for event, and with and without traces the metrics are equal",
+      std::move(findings), std::move(pairs));
   const bool open = judgement.verdict != Verdict::pass;
   add_cost(judge_cost(gate, runs), judgement);
   // No further pairs cure what is wrong with traces.

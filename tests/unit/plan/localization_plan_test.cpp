@@ -50,15 +50,15 @@ std::string refusal(const policy::Gate& gate, const store::Bundle& bundle = bund
 }
 
 TEST(LocalizationPlan, PlantsFirstAndThenTimesPairs) {
-  const Plan plan = plan_of(gate_of()).value();
+  const Plan planned = plan_of(gate_of()).value();
   std::vector<std::string> ids;
-  for (const Run& run : plan.runs) ids.push_back(run.id + "=" + run.arm);
+  for (const plan::Run& run : planned.runs) ids.push_back(run.id + "=" + run.arm);
   EXPECT_THAT(ids, ::testing::ElementsAre(
                        "planted-1=bit", "planted-2=sum", "pair-1-traced=traced",
                        "pair-1-untraced=plain", "pair-2-untraced=plain", "pair-2-traced=traced",
                        "placebo-1-first=plain", "placebo-1-second=plain", "pair-3-traced=traced",
                        "pair-3-untraced=plain", "pair-4-untraced=plain", "pair-4-traced=traced"));
-  EXPECT_EQ(plan_digest(plan_from_json(to_json(plan)).value()), plan_digest(plan));
+  EXPECT_EQ(plan_digest(plan_from_json(to_json(planned)).value()), plan_digest(planned));
 }
 
 TEST(LocalizationPlan, TheJudgeIsAskedAtEachRegisteredLook) {

@@ -128,7 +128,7 @@ TEST_F(JudgeLocalization, PassesWhereEverythingIsFoundAndTracingIsCheap) {
   EXPECT_EQ(judgement.verdict, Verdict::pass) << reasons();
   EXPECT_EQ(judgement.level, exactness::Level::e1);
   EXPECT_THAT(judgement.reasons.front(), HasSubstr("2 of 2 planted divergences were found"));
-  EXPECT_THAT(reasons(), HasSubstr("tracing costs 0.5%"));
+  EXPECT_THAT(reasons(), HasSubstr("tracing costs 0.50%"));
   ASSERT_TRUE(judgement.overhead);
   EXPECT_EQ(judgement.traces.size(), 5U);
   EXPECT_EQ(to_json(judgement)["traces"][0]["localization"]["classification"], "op");
@@ -178,7 +178,7 @@ TEST_F(JudgeLocalization, TracingThatCostsMoreThanDeclaredFails) {
   gate.localization.overhead_below = 1.003;
   EXPECT_EQ(judged().verdict, Verdict::fail);
   EXPECT_FALSE(judged().level);
-  EXPECT_THAT(reasons(), HasSubstr("tracing costs 0.5%"));
+  EXPECT_THAT(reasons(), HasSubstr("tracing costs 0.50%"));
 }
 
 TEST_F(JudgeLocalization, TooFewPairsOfAReliableMeasurementDecideNothing) {
