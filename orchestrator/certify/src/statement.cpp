@@ -183,17 +183,43 @@ Result<Json> gate_statement(const GateResult& result) {
                 {"qualify", std::move(own)}}}};
 }
 
+namespace {
+
+/// Throws on what no engine writes.
+void read_parts(const Json& parts, Certified& to) {
+  for (const Json& part : parts) {
+    const Json& id = part.at("certificate");
+    to.parts.push_back({part.at("name").get<std::string>(), part.at("gate").get<std::string>(),
+                        id.is_null() ? std::string() : id.get<std::string>(),
+                        part.at("decisions").get<std::vector<std::string>>()});
+  }
+  if (to.parts.empty()) throw std::invalid_argument("it cites no parts");
+}
+
+}  // namespace
+
 Result<Certified> read_certified(const Json& predicate) {
   try {
     const Json& own = predicate.at("qualify");
     Certified certified;
-    certified.qualification = own.at("qualification").get<std::string>();
     certified.verdict = own.at("verdict").get<std::string>();
     if (const Json& level = own.at("level"); !level.is_null()) {
       certified.level = level.get<std::string>();
     }
+    const Json& policy = own.at("policy");
+    certified.policy = Digest::parse(policy.at("digest").get<std::string>()).value();
+    if (own.contains("parts")) {
+      read_parts(own["parts"], certified);
+      auto gate = policy::gate_from_json(policy.at("gate"));
+      if (!gate) return tl::unexpected(gate.error());
+      if (policy_digest(*gate) != certified.policy) {
+        return fail(Errc::integrity, "the certificate's gate is not the one of its policy digest");
+      }
+      certified.composite = std::move(*gate);
+      return certified;
+    }
+    certified.qualification = own.at("qualification").get<std::string>();
     certified.plan = Digest::parse(own.at("plan").get<std::string>()).value();
-    certified.policy = Digest::parse(own.at("policy").at("digest").get<std::string>()).value();
     for (const Json& run : own.at("evidence")) {
       certified.runs.push_back({run.at("run").get<std::string>(),
                                 Digest::parse(run.at("evidence").get<std::string>()).value()});

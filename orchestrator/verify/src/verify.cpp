@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "composite_check.hpp"
 #include "qualify/base/parallel.hpp"
 #include "qualify/certify/records.hpp"
 #include "qualify/certify/statement.hpp"
@@ -21,10 +22,20 @@ constexpr std::size_t kBatch = 1024;  // records or qualifications in memory at 
 
 struct Certificate {
   std::string id;
-  std::string gate;
+  CitedCertificate cited;  ///< as others may rest on it
   Digest bundle;
   certify::Certified says;
 };
+
+/// Throws on what no engine writes.
+std::vector<Digest> subjects_of(const Json& statement) {
+  std::vector<Digest> bundles;
+  for (const Json& subject : statement.at("subject")) {
+    const auto hex = subject.at("digest").at("sha256").get<std::string>();
+    bundles.push_back(Digest::parse("sha256:" + hex).value());
+  }
+  return bundles;
+}
 
 Result<Certificate> read_certificate(const ledger::Record& record) {
   const auto statement = parse_json(record.envelope.payload, "certificate " + record.id);
@@ -35,7 +46,14 @@ Result<Certificate> read_certificate(const ledger::Record& record) {
     error.context = record.id;
     return Unexpected(std::move(error));
   }
-  return Certificate{record.id, record.gate, record.bundle, std::move(*says)};
+  CitedCertificate cited{record.gate, record.index, record.time, says->verdict, {}};
+  try {
+    cited.subjects = subjects_of(*statement);
+  } catch (const std::exception& error) {
+    return fail(Errc::integrity, std::string("no statement of bundles: ") + error.what(),
+                record.id);
+  }
+  return Certificate{record.id, std::move(cited), record.bundle, std::move(*says)};
 }
 
 using Evidence = std::map<std::string, Digest>;  ///< by run
@@ -104,11 +122,19 @@ class Verification {
           if (batch.size() == kBatch) flush();
         });
     flush();
+    citable_.revoked =
+        revoked_at(revocations_, *ours, options_.people ? &*options_.people : nullptr);
     return read;
   }
 
   void take(const ledger::Record& record, Result<Certificate> certificate) {
     if (!certificate) return note(tl::unexpected(certificate.error()));
+    citable_.certificates.emplace(certificate->id, certificate->cited);
+    if (certificate->says.composite) {
+      for (const Digest& bundle : certificate->cited.subjects) {
+        bundles_[bundle].insert(words(record));
+      }
+    }
     for (const auto& run : certificate->says.runs) evidence_[run.evidence].insert(words(record));
     ++found_.certificates;
     certificates_.push_back(std::move(*certificate));
@@ -127,6 +153,7 @@ class Verification {
       case RecordKind::decision:
         role = policy::role::kDecide;
         must_read(certify::read_decision(record));
+        citable_.decisions.emplace(record.id, record);
         break;
       case RecordKind::waiver:
         role = policy::role::kWaive;
@@ -138,6 +165,7 @@ class Verification {
         break;
       case RecordKind::revocation:
         must_read(certify::read_revocation(record));  // its `by` is for people
+        revocations_.push_back(record);
         if (record.public_key_pem == ours.pem()) return;
         role = policy::role::kRevoke;
         break;
@@ -209,17 +237,35 @@ class Verification {
     for (const run::RunState& each : derived->runs) {
       if (each.evidence) evidence_[*each.evidence].insert(what);
     }
+    if (const auto& baseline = derived->plan.baseline) {
+      evidence_[baseline->evidence].insert(what);
+      bundles_[baseline->bundle].insert(what);
+    }
     if (derived->judgement) judgements_[*derived->judgement].insert(what);
     qualifications_.emplace(name, std::move(*derived));
+  }
+
+  void check_composite(const Certificate& certificate) {
+    for (const std::string& fault :
+         composite_faults(certificate.says, certificate.cited, citable_)) {
+      note(fail(
+          Errc::integrity, "the certificate and its parts disagree: " + fault,
+          "certificate " + certificate.id.substr(0, 12) + " of gate " + certificate.cited.gate));
+    }
   }
 
   void check_certificates() {
     std::set<std::string> ids;
     for (const Certificate& certificate : certificates_) {
       ids.insert(certificate.id);
+      if (certificate.says.composite) {
+        check_composite(certificate);
+        continue;
+      }
       const auto disagrees = [&](const std::string& how) {
-        note(fail(Errc::integrity, "the certificate and the journal disagree: " + how,
-                  "certificate " + certificate.id.substr(0, 12) + " of gate " + certificate.gate));
+        note(fail(
+            Errc::integrity, "the certificate and the journal disagree: " + how,
+            "certificate " + certificate.id.substr(0, 12) + " of gate " + certificate.cited.gate));
       };
       const auto found = qualifications_.find(certificate.says.qualification);
       if (found == qualifications_.end()) {
@@ -312,6 +358,8 @@ class Verification {
   const Options& options_;
   Found found_;
   std::vector<Certificate> certificates_;
+  Citable citable_;
+  std::vector<ledger::Record> revocations_;
   std::vector<ledger::Record> signoffs_;
   std::map<std::string, run::QualificationState> qualifications_;
   /// Who rests on what.

@@ -37,6 +37,12 @@ Result<std::optional<scheduler::Grant>> grant_to_plan_by(Session& session, run::
 Result<Exit> run_arm(Session& session, const GateOptions& options) {
   const auto gate = find_gate(session, options.file, options.gate);
   if (!gate) return tl::unexpected(gate.error());
+  if (policy::is_composite(gate->kind)) {
+    return fail(
+        Errc::refused,
+        "gate '" + gate->name + "' has no runs that a daemon could launch: it rests on others", {},
+        "arm the gates that it rests on, and judge it by a timer: qualify run " + gate->name);
+  }
   auto state = open_state(session);
   if (!state) return tl::unexpected(state.error());
   const auto digest = store::resolve(state->bundles, options.bundle);

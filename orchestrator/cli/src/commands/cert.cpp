@@ -1,6 +1,7 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "../commands.hpp"
 #include "../table.hpp"
@@ -30,11 +31,12 @@ Result<Exit> run_list(Session& session, const Options& options) {
   if (options.json) {
     Json list = Json::array();
     for (const ledger::Record& record : *records) {
-      list.push_back({{"id", record.id},
-                      {"gate", record.gate},
-                      {"bundle", record.bundle.str()},
-                      {"time", format_time(record.time)},
-                      {"key_id", record.envelope.key_id}});
+      list.push_back(
+          {{"id", record.id},
+           {"gate", record.gate},
+           {"bundle", record.bundle == Digest() ? Json(nullptr) : Json(record.bundle.str())},
+           {"time", format_time(record.time)},
+           {"key_id", record.envelope.key_id}});
     }
     session.print_json({{"certificates", std::move(list)}});
     return Exit::ok;
@@ -45,7 +47,7 @@ Result<Exit> run_list(Session& session, const Options& options) {
   }
   Table table({"CERTIFICATE", "BUNDLE", "ISSUED", "GATE"});
   for (const ledger::Record& record : *records) {
-    table.add({record.id.substr(0, 12), record.bundle.brief(),
+    table.add({record.id.substr(0, 12), record.bundle == Digest() ? "-" : record.bundle.brief(),
                format_time(record.time).substr(0, 19) + "Z", record.gate});
   }
   table.print(session.out, session.width);
@@ -93,7 +95,7 @@ Result<Exit> run_show(Session& session, const Options& options) {
   if (!statement) return tl::unexpected(statement.error());
   Table table({"certificate", record->id});
   table.add({"gate", record->gate});
-  table.add({"bundle", record->bundle.str()});
+  if (record->bundle != Digest()) table.add({"bundle", record->bundle.str()});
   table.add({"issued", format_time(record->time)});
   table.add({"key", record->envelope.key_id});
   table.print(session.out, session.width);
@@ -101,35 +103,67 @@ Result<Exit> run_show(Session& session, const Options& options) {
   return Exit::ok;
 }
 
+/// What was read of a certificate and of those that it rests on.
+struct Read {
+  std::vector<Error> faults;
+  std::set<std::string> certificates;
+  std::set<Digest> bundles;
+  std::size_t runs = 0;
+
+  void note(const Result<void>& result) {
+    if (!result) faults.push_back(result.error());
+  }
+};
+
+/// Signature, bundles and evidence of one, whatever its signature is worth: all faults are named.
+void verify_one(run::State& state, const ledger::Record& record, Read& read) {
+  if (!read.certificates.insert(record.id).second) return;
+  read.note(ledger::verify_record(record));
+  read.note(verify::check_signer(state, record));
+  if (record.bundle != Digest() && read.bundles.insert(record.bundle).second) {
+    for (const Error& fault : store::verify(state.bundles, record.bundle)) {
+      read.faults.push_back(fault);
+    }
+  }
+  const auto statement = parse_json(record.envelope.payload, "certificate");
+  const auto says = statement ? certify::read_certified(statement->value("predicate", Json()))
+                              : Result<certify::Certified>(tl::unexpected(statement.error()));
+  if (!says) {
+    read.faults.push_back(says.error());
+    return;
+  }
+  for (const certify::Certified::Run& run : says->runs) {
+    read.note(run::verify_evidence(state.evidence, run.evidence));
+    ++read.runs;
+  }
+  for (const certify::PartCitation& part : says->parts) {
+    if (part.certificate.empty())
+      continue;  // people decided: qualify verify checks whose word it is
+    const auto cited = find(state, part.certificate);
+    if (cited) {
+      verify_one(state, *cited, read);
+    } else {
+      read.faults.push_back(cited.error());
+    }
+  }
+}
+
 Result<Exit> run_verify(Session& session, const Options& options) {
   auto state = open_state_read_only(session);
   if (!state) return tl::unexpected(state.error());
   const auto record = find(*state, options.id);
   if (!record) return tl::unexpected(record.error());
-  std::vector<Error> faults;
-  const auto note = [&](const Result<void>& result) {
-    if (!result) faults.push_back(result.error());
-  };
-  note(ledger::verify_record(*record));
-  note(verify::check_signer(*state, *record));
-  for (const Error& fault : store::verify(state->bundles, record->bundle)) faults.push_back(fault);
-  std::size_t evidence = 0;
-  // Whatever its signature is worth: all faults are named.
-  const auto statement = parse_json(record->envelope.payload, "certificate");
-  const auto says = statement ? certify::read_certified(statement->value("predicate", Json()))
-                              : Result<certify::Certified>(tl::unexpected(statement.error()));
-  if (says) {
-    for (const certify::Certified::Run& run : says->runs) {
-      note(run::verify_evidence(state->evidence, run.evidence));
-      ++evidence;
-    }
-  } else {
-    faults.push_back(says.error());
-  }
-  return session.report({{"certificate", record->id}}, faults, options.json, record->id,
-                        "gate " + record->gate + ", bundle " + record->bundle.brief() +
-                            ": signature, bundle and the evidence of " + std::to_string(evidence) +
-                            " runs are whole");
+  Read read;
+  verify_one(*state, *record, read);
+  const std::string runs = "the evidence of " + std::to_string(read.runs) + " runs are whole";
+  const std::string whole = record->bundle == Digest()
+                                ? "gate " + record->gate + ": signature, " +
+                                      std::to_string(read.certificates.size() - 1) +
+                                      " certificates that it rests on, their bundles and " + runs
+                                : "gate " + record->gate + ", bundle " + record->bundle.brief() +
+                                      ": signature, bundle and " + runs;
+  return session.report({{"certificate", record->id}}, read.faults, options.json, record->id,
+                        whole);
 }
 
 }  // namespace

@@ -4,11 +4,26 @@
 #include "../commands.hpp"
 #include "../conduct.hpp"
 #include "../gate_options.hpp"
+#include "../judge_composite.hpp"
 #include "qualify/store/bundle.hpp"
 
 namespace qualify::cli {
 
 namespace {
+
+/// A gate that rests on others takes none of what is said about runs.
+Result<void> no_runs_asked(const policy::Gate& gate, const GateOptions& options,
+                           const std::string& wait) {
+  const char* option = !options.bundle.empty()        ? "--bundle"
+                       : !options.reservation.empty() ? "--reservation"
+                       : !wait.empty()                ? "--wait"
+                                                      : nullptr;
+  if (option == nullptr) return {};
+  return fail(Errc::usage,
+              std::string("gate '") + gate.name + "' is of kind " + policy::name_of(gate.kind) +
+                  " and has no runs: " + option + " says nothing",
+              {}, "qualify run " + gate.name);
+}
 
 Result<Exit> run_gate(Session& session, const GateOptions& options, const std::string& wait) {
   run::Limits limits;
@@ -21,6 +36,14 @@ Result<Exit> run_gate(Session& session, const GateOptions& options, const std::s
   if (!gate) return tl::unexpected(gate.error());
   auto state = open_state(session);
   if (!state) return tl::unexpected(state.error());
+  if (policy::is_composite(gate->kind)) {
+    if (auto fit = no_runs_asked(*gate, options, wait); !fit) return tl::unexpected(fit.error());
+    return judge_composite(session, *state, *gate, options);
+  }
+  if (options.bundle.empty()) {
+    return fail(Errc::usage, "gate '" + gate->name + "' runs a bundle: which one?", {},
+                "qualify run " + gate->name + " --bundle NAME");
+  }
   const auto digest = store::resolve(state->bundles, options.bundle);
   if (!digest) return tl::unexpected(digest.error());
   return conduct(session, *state, *gate, *digest, options.reservation, options.json, limits);
@@ -33,6 +56,9 @@ void add_run(CLI::App& app, Session& session) {
   CLI::App* command =
       app.add_subcommand("run", "Run a gate to its verdict, or go on with an unfinished one");
   add_gate_options(*command, *options);
+  command->get_option("--bundle")
+      ->required(false)
+      ->description("Digest, its beginning, or name; none for coverage and enablement");
   auto wait = std::make_shared<std::string>();
   command
       ->add_option("--wait", *wait,

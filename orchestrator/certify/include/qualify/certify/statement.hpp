@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "qualify/base/json.hpp"
+#include "qualify/certify/composite.hpp"
 #include "qualify/plan/plan.hpp"
 #include "qualify/policy/gate.hpp"
 #include "qualify/policy/judge.hpp"
@@ -54,7 +55,7 @@ struct GateResult {
 
 /// What a certificate says, as far as others must agree with it.
 struct Certified {
-  std::string qualification;
+  std::string qualification;  ///< empty of a gate that rests on others, as `plan` and `runs` are
   std::string verdict;
   std::optional<std::string> level;
   Digest plan;
@@ -64,9 +65,12 @@ struct Certified {
     Digest evidence;
   };
   std::vector<Run> runs;  ///< in plan order; at least one
+  /// Of a gate that rests on others: at least one, and the gate as it was when this was earned.
+  std::vector<PartCitation> parts;
+  std::optional<policy::Gate> composite;
 };
 
-/// Reads back the predicate that gate_statement wrote. Errors: integrity.
+/// Reads back the predicate that gate_statement or composite_statement wrote. Errors: integrity.
 [[nodiscard]] Result<Certified> read_certified(const Json& predicate);
 
 }  // namespace qualify::certify

@@ -1,0 +1,120 @@
+#include "composite_check.hpp"
+
+#include <gmock/gmock.h>
+
+#include <nlohmann/json.hpp>
+
+#include "qualify/certify/records.hpp"
+#include "support/fake_clock.hpp"
+#include "support/temp_folder.hpp"
+
+namespace qualify::verify {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+/// A coverage certificate at position 10 that rests on two others of the days before.
+class CompositeCheck : public ::testing::Test {
+ protected:
+  CompositeCheck() {
+    policy::Gate gate;
+    gate.name = "matrix";
+    gate.kind = policy::GateKind::coverage;
+    gate.max_age = 8 * 24h;
+    gate.coverage = {{"toy", "repeat", "cost"}};
+    says.composite = gate;
+    says.parts = {{"toy/correctness", "repeat", "c1", {}}, {"toy/performance", "cost", "c2", {}}};
+    const Time now = clock.now();
+    own = {"matrix", 10, now, "pass", {sha256("one")}};
+    citable.certificates["c1"] = {"repeat", 3, now - 24h, "pass", {sha256("one")}};
+    citable.certificates["c2"] = {"cost", 5, now - 48h, "pass", {sha256("one")}};
+  }
+  std::vector<std::string> faults() const { return composite_faults(says, own, citable); }
+
+  test::FakeClock clock;
+  certify::Certified says;
+  CitedCertificate own;
+  Citable citable;
+};
+
+TEST_F(CompositeCheck, FindsNothingWhereAllPartsWereClosed) {
+  EXPECT_THAT(faults(), IsEmpty());
+}
+
+TEST_F(CompositeCheck, NamesAPartThatWasNotClosedThen) {
+  auto& part = citable.certificates["c1"];
+  const auto good = part;
+  part.verdict = "fail";
+  EXPECT_THAT(faults(), ElementsAre(HasSubstr("toy/correctness: certificate c1 is no pass")));
+  part = good;
+  part.gate = "cost";
+  EXPECT_THAT(faults(), ElementsAre(HasSubstr("is of gate cost")));
+  part = good;
+  part.index = 11;
+  EXPECT_THAT(faults(), ElementsAre(HasSubstr("came later")));
+  part = good;
+  part.time = own.time - 8 * 24h;
+  EXPECT_THAT(faults(), ElementsAre(HasSubstr("was too old")));
+  part = good;
+  part.subjects = {sha256("two")};
+  EXPECT_THAT(faults(), ElementsAre(HasSubstr("is none of its subjects")));
+  citable.certificates.erase("c1");
+  EXPECT_THAT(faults(), ElementsAre(HasSubstr("is not in the ledger")));
+}
+
+TEST_F(CompositeCheck, MindsRevocationsFromBeforeOnly) {
+  citable.revoked["c1"] = 11;
+  EXPECT_THAT(faults(), IsEmpty());
+  citable.revoked["c1"] = 9;
+  EXPECT_THAT(faults(), ElementsAre(HasSubstr("was revoked already")));
+}
+
+TEST_F(CompositeCheck, WantsDecisionsOnThatGateFromBefore) {
+  says.parts[1] = {"toy/performance", "cost", "", {"d1"}};
+  EXPECT_THAT(faults(), ElementsAre(HasSubstr("decision d1 is not in the ledger")));
+  ledger::Record record;
+  record.id = "d1";
+  record.gate = "cost";
+  record.index = 7;
+  citable.decisions["d1"] = record;
+  EXPECT_THAT(faults(), IsEmpty());
+  citable.decisions["d1"].gate = "repeat";
+  EXPECT_THAT(faults(), ElementsAre(HasSubstr("on another gate")));
+  citable.decisions["d1"].gate = "cost";
+  citable.revoked["d1"] = 8;
+  EXPECT_THAT(faults(), ElementsAre(HasSubstr("revoked already")));
+}
+
+TEST_F(CompositeCheck, WantsExactlyThePartsOfItsGate) {
+  says.parts[0].name = "other/correctness";
+  EXPECT_THAT(faults(), ElementsAre(HasSubstr("has no such part")));
+  says.parts.pop_back();
+  EXPECT_THAT(faults(), ElementsAre(HasSubstr("it cites 1 parts, its gate has 2")));
+}
+
+TEST(RevokedAt, CountsTheStatesOwnAndEnoughPeople) {
+  const test::TempFolder folder;
+  const test::FakeClock clock;
+  auto database = journal::Database::open(folder / "a.db").value();
+  const auto own = ledger::create_key(folder / "own.pem").value();
+  const auto ana = ledger::create_key(folder / "ana.pem").value();
+  const auto revoke = [&](const ledger::Signer& by, const std::string& what) {
+    return ledger::Ledger(database)
+        .append(by, ledger::RecordKind::revocation, "g", Digest(), clock.now(),
+                statement_of(certify::Revocation{what, ledger::RecordKind::certificate, "ana",
+                                                 "wrong data"}))
+        .value();
+  };
+  const std::string first = sha256("first").hex();
+  const std::string second = sha256("second").hex();
+  const std::vector<ledger::Record> all = {revoke(*ana, first), revoke(*own, second)};
+  const auto revoked = revoked_at(all, own->public_key(), nullptr);
+  EXPECT_EQ(revoked.size(), 1U) << "nobody's keys are known, so nobody's word counts";
+  EXPECT_EQ(revoked.at(second), all[1].index);
+}
+
+}  // namespace
+}  // namespace qualify::verify
