@@ -48,7 +48,7 @@ gates:
   cost: {kind: performance, arms: {deterministic: det, nondeterministic: fast}, run_limit: 5m}
   dropout: {kind: repeatability, arm: fast, metrics: [lm loss], run_limit: 5m}
   production: {kind: repeatability, arm: det, metrics: [lm loss], run_limit: 5m, recipe: production}
-  matrix: {kind: coverage, max_age: 8d, models: {toy: {correctness: repeat, performance: cost}}}
+  matrix: {kind: coverage, max_age: 8d, schedule: daily 02:00, models: {toy: {correctness: repeat, performance: cost}}}
   toy-4:
     kind: enablement
     blockers: {gdn: {gate: repeat, description: GDN path}, dropout: {gate: dropout}}
@@ -66,7 +66,13 @@ END
 expect 3 'toy/correctness repeat open' run matrix
 expect 2 'has no runs: --bundle says nothing' run matrix --bundle toy
 expect 2 'runs a bundle: which one?' run repeat
-expect 3 'arm the gates that it rests on' arm matrix --bundle toy
+expect 2 'takes no bundle and no reservation' arm matrix --bundle toy
+expect 2 'has no schedule' arm toy-4
+expect 2 'runs a bundle: which one?' arm repeat
+expect 0 "qualify daemon judges it at each 'daily 02:00' (UTC), next" arm matrix
+expect 0 'armed: judged by what its parts came to' status matrix
+expect 0 '"bundle": null' status --json
+expect 0 'Disarmed' disarm matrix
 
 # Cells and blockers close one by one, each by its own gate.
 expect 0 'pass' run repeat --bundle toy

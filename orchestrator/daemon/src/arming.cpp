@@ -43,8 +43,11 @@ void apply(const journal::Event& entry, std::vector<Armed>& all) {
   if (entry.kind == event::kArmed) {
     Armed armed;
     armed.gate = policy::gate_from_json(payload.at("criteria")).value();
-    armed.bundle = Digest::parse(payload.at("bundle").get<std::string>()).value();
-    armed.reservation = payload.at("reservation").get<std::string>();
+    armed.file = payload.value("file", std::string());
+    if (armed.file.empty()) {
+      armed.bundle = Digest::parse(payload.at("bundle").get<std::string>()).value();
+      armed.reservation = payload.at("reservation").get<std::string>();
+    }
     armed.by = payload.at("by").get<std::string>();
     armed.since = armed.handled = armed.ended = entry.time;
     armed.armed_at = armed.begun_at = entry.sequence;
@@ -96,11 +99,13 @@ Result<void> arm(journal::Database& database, const Armed& armed) {
       return fail(Errc::already_exists, "gate '" + armed.gate.name + "' is armed already", {},
                   "qualify disarm " + armed.gate.name);
     }
-    Json payload = {{"gate", armed.gate.name},
-                    {"criteria", to_json(armed.gate)},
-                    {"bundle", armed.bundle.str()},
-                    {"reservation", armed.reservation},
-                    {"by", armed.by}};
+    Json payload = {{"gate", armed.gate.name}, {"criteria", to_json(armed.gate)}, {"by", armed.by}};
+    if (armed.file.empty()) {
+      payload["bundle"] = armed.bundle.str();
+      payload["reservation"] = armed.reservation;
+    } else {
+      payload["file"] = armed.file;
+    }
     if (armed.recurrent()) {
       payload["schedule"] = {{"when", armed.schedule}, {"time_zone", armed.time_zone}};
     }

@@ -135,7 +135,8 @@ Result<Duration> WatchKeeper::look() {
         pause = std::min(pause, **next);
         continue;
       }
-      if (taken.count(armed.reservation) > 0) continue;
+      const bool runs = !policy::is_composite(armed.gate.kind);  // the others wait for no machine
+      if (runs && taken.count(armed.reservation) > 0) continue;
       if (!looked.insert(armed.gate.name).second) {
         taken.insert(armed.reservation);
         continue;
@@ -234,7 +235,15 @@ Result<WatchKeeper::Begun> WatchKeeper::begun(const Armed& armed) {
   return begun;
 }
 
+Result<WatchKeeper::Considered> WatchKeeper::judge(const Armed& armed) {
+  if (!around_.judge) return end(armed, "this daemon judges no gates that rest on others");
+  const auto judged = around_.judge(armed);
+  if (judged) return end(armed, "it was judged: " + *judged, true);
+  return end(armed, judged.error().describe());
+}
+
 Result<WatchKeeper::Considered> WatchKeeper::consider(const Armed& armed) {
+  if (policy::is_composite(armed.gate.kind)) return judge(armed);
   auto before = begun(armed);
   if (!before) return tl::unexpected(before.error());
   if (before->verdict) {

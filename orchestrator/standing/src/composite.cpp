@@ -132,6 +132,10 @@ Standing of_composite(const policy::Gate& gate, const Counted& counted, Time now
     to.certificate.clear();
     if (!against.empty() && to.reasons.front() != against) to.reasons.push_back(against);
   }
+  if (const auto facts = counted.facts().gates.find(gate.name);
+      facts != counted.facts().gates.end() && facts->second.armed) {
+    to.reasons.push_back("armed: " + describe(*facts->second.armed));
+  }
   apply_waiver(counted, now, to);
   return to;
 }

@@ -103,8 +103,9 @@ std::optional<Time> next_of(const daemon::Armed& armed) {
 }
 
 std::string describe(const daemon::Armed& armed) {
-  std::string why =
-      armed.reservation == "local" ? "this machine" : "reservation " + armed.reservation;
+  std::string why = !armed.file.empty()            ? "judged by what its parts came to"
+                    : armed.reservation == "local" ? "this machine"
+                                                   : "reservation " + armed.reservation;
   if (armed.recurrent()) {
     const auto recurrence = recurrence::Recurrence::parse(armed.schedule, armed.time_zone);
     if (!recurrence) {

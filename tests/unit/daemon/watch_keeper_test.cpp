@@ -40,7 +40,8 @@ class Keeper : public ::testing::Test {
             nullptr,
             [this](const std::string& gate, const std::string&) { return grant_of(gate); },
             [this](const run::QualificationState& one) { return grant_behind(one); },
-            [this](const std::string& line) { said.push_back(line); }};
+            [this](const std::string& line) { said.push_back(line); },
+            [this](const Armed& armed) { return judge(armed); }};
   }
 
   /// Of everything that was ever granted, the one that the plan rests on.
@@ -117,6 +118,7 @@ class Keeper : public ::testing::Test {
   bool revoked = false;
   std::function<void()> at_start;      ///< what others do while the first job begins
   std::function<void()> before_grant;  ///< and when the keeper has read what is armed
+  std::function<Result<std::string>(const Armed&)> judge;  ///< of gates that rest on others
   std::vector<std::string> said;
   std::vector<std::string> ran;
   std::vector<Time> started;
@@ -412,6 +414,36 @@ TEST_F(Recurrent, RunsAtEachOccurrenceAndStaysArmed) {
   EXPECT_THAT(events(event::kMissed), IsEmpty());
   EXPECT_GE(started.front(), midnight + 2h);
   EXPECT_LE(started.front(), midnight + 2h + 30s);
+}
+
+TEST_F(Recurrent, AGateThatRestsOnOthersIsJudgedAtEachOccurrence) {
+  policy::Gate gate;
+  gate.name = "matrix";
+  gate.kind = policy::GateKind::coverage;
+  gate.max_age = 192h;
+  gate.coverage = {{"toy", "repeat", "cost"}};
+  Armed armed = armed_as(gate, "");
+  armed.bundle = Digest();
+  armed.file = "/gates/qualification.yaml";
+  armed.schedule = "daily 02:00";
+  armed.time_zone = "UTC";
+  ASSERT_TRUE(arm(state->database, armed));
+  EXPECT_EQ(only().file, armed.file);
+  std::vector<std::string> judged;
+  Result<std::string> answer = std::string("pass");
+  judge = [&](const Armed& one) {
+    judged.push_back(one.gate.name + " by " + one.file);
+    return answer;
+  };
+  live(midnight + 3h);
+  EXPECT_THAT(judged, ElementsAre("matrix by /gates/qualification.yaml"));
+  EXPECT_THAT(events(event::kDone), ElementsAre(HasSubstr("it was judged: pass")));
+  EXPECT_THAT(armed_names(), ElementsAre("matrix"));
+  answer = fail(Errc::refused, "its criteria were changed since it was armed");
+  live(midnight + 27h);
+  EXPECT_THAT(judged, SizeIs(2));
+  EXPECT_THAT(only().missed->why, HasSubstr("criteria were changed"));
+  EXPECT_EQ(cluster->submissions(), 0U);
 }
 
 TEST_F(Recurrent, StartsNothingBeforeItIsDue) {

@@ -34,14 +34,53 @@ Result<std::optional<scheduler::Grant>> grant_to_plan_by(Session& session, run::
               "qualify reservation grant " + reservation + " --gate " + gate.name);
 }
 
+void say_next(Session& session, const policy::Gate& gate, const char* what, Time since) {
+  const auto recurrence = recurrence::Recurrence::parse(gate.schedule, gate.time_zone);
+  if (!recurrence) return;  // it was read from the file of gates, which refuses those
+  session.out << "qualify daemon " << what << " it at each '" << gate.schedule << "' ("
+              << gate.time_zone << "), next " << recurrence->local(recurrence->next_after(since))
+              << ".\n";
+}
+
+/// A gate that rests on others: each time that it is due it is judged by what they came to.
+Result<Exit> arm_composite(Session& session, const policy::Gate& gate, const GateOptions& options) {
+  if (!options.bundle.empty() || !options.reservation.empty()) {
+    return fail(Errc::usage,
+                std::string("gate '") + gate.name + "' is of kind " + policy::name_of(gate.kind) +
+                    " and has no runs: it takes no bundle and no reservation",
+                {}, "qualify arm " + gate.name);
+  }
+  if (gate.schedule.empty()) {
+    return fail(Errc::usage, "gate '" + gate.name + "' has no schedule, and nothing to wait for",
+                {}, "judge it now: qualify run " + gate.name);
+  }
+  auto state = open_state(session);
+  if (!state) return tl::unexpected(state.error());
+  daemon::Armed wanted;
+  wanted.gate = gate;
+  wanted.file = std::filesystem::absolute(
+                    session.folder / (options.file.empty() ? "qualification.yaml" : options.file))
+                    .lexically_normal()
+                    .string();
+  wanted.by = session.user;
+  wanted.since = session.clock.now();
+  wanted.schedule = gate.schedule;
+  wanted.time_zone = gate.time_zone;
+  if (const auto armed = daemon::arm(state->database, wanted); !armed) {
+    return tl::unexpected(armed.error());
+  }
+  session.out << "Armed gate " << gate.name << ", by " << printable(wanted.file) << ".\n";
+  say_next(session, gate, "judges", wanted.since);
+  return Exit::ok;
+}
+
 Result<Exit> run_arm(Session& session, const GateOptions& options) {
   const auto gate = find_gate(session, options.file, options.gate);
   if (!gate) return tl::unexpected(gate.error());
-  if (policy::is_composite(gate->kind)) {
-    return fail(
-        Errc::refused,
-        "gate '" + gate->name + "' has no runs that a daemon could launch: it rests on others", {},
-        "arm the gates that it rests on, and judge it by a timer: qualify run " + gate->name);
+  if (policy::is_composite(gate->kind)) return arm_composite(session, *gate, options);
+  if (options.bundle.empty()) {
+    return fail(Errc::usage, "gate '" + gate->name + "' runs a bundle: which one?", {},
+                "qualify arm " + gate->name + " --bundle NAME");
   }
   auto state = open_state(session);
   if (!state) return tl::unexpected(state.error());
@@ -82,11 +121,7 @@ Result<Exit> run_arm(Session& session, const GateOptions& options) {
     session.out << "qualify daemon launches it when the reservation is active and healthy.\n";
     return Exit::ok;
   }
-  const auto recurrence = recurrence::Recurrence::parse(gate->schedule, gate->time_zone);
-  if (!recurrence) return tl::unexpected(recurrence.error());
-  session.out << "qualify daemon launches it at each '" << gate->schedule << "' ("
-              << gate->time_zone << "), next "
-              << recurrence->local(recurrence->next_after(wanted.since)) << ".\n";
+  say_next(session, *gate, "launches", wanted.since);
   if (reservation != "local") {
     session.out << "Each needs a grant of the reservation as it is then:\n"
                 << "  qualify reservation grant " << printable(reservation) << " --gate "
@@ -118,6 +153,9 @@ void add_arm(CLI::App& app, Session& session) {
   CLI::App* command = app.add_subcommand(
       "arm", "Let the daemon launch a gate at its reservation's start, or schedule");
   add_gate_options(*command, *options);
+  command->get_option("--bundle")
+      ->required(false)
+      ->description("Digest, its beginning, or name; none for coverage and enablement");
   command->get_option("--reservation")
       ->description("Slurm reservation (default, for a gate with a schedule: this machine)");
   command->remove_option(command->get_option("--json"));

@@ -8,6 +8,7 @@
 #include "../granting.hpp"
 #include "../table.hpp"
 #include "qualify/base/files.hpp"
+#include "qualify/composite/composite.hpp"
 #include "qualify/daemon/notify.hpp"
 #include "qualify/daemon/watch_keeper.hpp"
 
@@ -39,6 +40,25 @@ class AbsentSlurm final : public scheduler::Scheduler {
   Error why_;
 };
 
+/// A gate that rests on others, due again: by its file as it is now, unless its criteria are others
+/// than those that were armed.
+Result<std::string> judge_armed(const Session& session, run::State& state,
+                                const ledger::Signer& signer, const daemon::Armed& armed) {
+  const auto qualification = policy::read_qualification(armed.file);
+  if (!qualification) return tl::unexpected(qualification.error());
+  const policy::Gate* gate = qualification->gate(armed.gate.name);
+  if (gate == nullptr || policy_digest(*gate) != policy_digest(armed.gate)) {
+    return fail(Errc::refused, "its criteria were changed since it was armed", armed.file,
+                "qualify disarm " + armed.gate.name + ", then arm it again");
+  }
+  const auto outcome =
+      composite::judge(state, *qualification, gate->name, signer, session.clock.now());
+  if (!outcome) return tl::unexpected(outcome.error());
+  return standing::name_of(outcome->standing.status) +
+         (outcome->issued.empty() ? std::string()
+                                  : ", certificate " + outcome->issued.substr(0, 12));
+}
+
 /// Looks happen on a thread of their own, one at a time, for a launch lasts as long as its runs;
 /// signals, the timer and the watchdog are served by the loop meanwhile.
 class DaemonLoop {
@@ -68,7 +88,10 @@ class DaemonLoop {
                        .map([](scheduler::Grant grant) { return std::optional(grant); });
                  },
                  [&state](const run::QualificationState& one) { return grant_behind(state, one); },
-                 [this](const std::string& line) { say(line); }}) {}
+                 [this](const std::string& line) { say(line); },
+                 [&session, &state, &signer](const daemon::Armed& armed) {
+                   return judge_armed(session, state, signer, armed);
+                 }}) {}
 
   Result<void> run() {
     asio::signal_set signals(loop_, SIGINT, SIGTERM, SIGHUP);

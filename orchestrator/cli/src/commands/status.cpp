@@ -116,8 +116,9 @@ Json to_json(const daemon::Armed& armed) {
               {"why", armed.missed->why}};
   }
   return {{"gate", armed.gate.name},
-          {"bundle", armed.bundle.str()},
-          {"reservation", armed.reservation},
+          {"bundle", armed.file.empty() ? Json(armed.bundle.str()) : Json(nullptr)},
+          {"reservation", armed.file.empty() ? Json(armed.reservation) : Json(nullptr)},
+          {"file", armed.file.empty() ? Json(nullptr) : Json(armed.file)},
           {"by", armed.by},
           {"since", format_time(armed.since)},
           {"waiting_for", armed.waiting_for},

@@ -31,9 +31,10 @@ struct Missed {
 };
 
 struct Armed {
-  policy::Gate gate;  ///< the criteria as they were when it was armed
-  Digest bundle;
-  std::string reservation;
+  policy::Gate gate;        ///< the criteria as they were when it was armed
+  Digest bundle;            ///< zero: the gate rests on others and has no runs
+  std::string reservation;  ///< empty then
+  std::string file;         ///< then: the file of gates that it is judged by, absolute
   std::string by;
   Time since;
   std::vector<std::string> waiting_for;  ///< as last recorded; empty = nothing recorded yet

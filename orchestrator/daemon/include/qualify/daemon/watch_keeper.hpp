@@ -25,6 +25,9 @@ struct Surroundings {
   std::function<Result<std::optional<scheduler::Grant>>(const run::QualificationState&)>
       grant_behind;
   std::function<void(const std::string&)> say;  ///< one line for the log
+  /// Judges a gate that rests on others, by the file of gates that it was armed with; what it is
+  /// then ("pass"). Null: nobody here does.
+  std::function<Result<std::string>(const Armed&)> judge = {};
 };
 
 /// Looks after armed gates: each is launched when its reservation is active and healthy, one after
@@ -60,6 +63,7 @@ class WatchKeeper {
   /// When to look at the gate again; nothing: it is armed no more.
   using Considered = std::optional<Duration>;
   Result<Considered> consider(const Armed& armed);
+  Result<Considered> judge(const Armed& armed);
   Result<Considered> launch(const Armed& armed, const scheduler::Grant& grant);
   /// By the grant that its plan rests on; where that one does not stand any more, nothing further
   /// is submitted. Errors: those of qualify_gate, not_found (the grant).
