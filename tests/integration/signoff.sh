@@ -103,7 +103,11 @@ grep -q '"needs-decision"' out || failed "somebody who may not decide was heard"
 # On a terminal the passphrase is asked for, and never shown.
 declare_gates "${roles/decide: \{people: \[/decide: \{people: \[key, }"
 sed -i 's/^  ben: {/  key: {keys: [{file: keys\/locked.pem.pub}]}\n&/' qualification.yaml
-printf 'correct horse\n' | script -qec "$qualify decide cost --reject --reason hm --key keys/locked.pem" /dev/null >out 2>err ||
+rm -f out
+{
+  until grep -q 'Passphrase for' out 2>/dev/null; do sleep 0.05; done
+  echo 'correct horse'
+} | script -qfec "$qualify decide cost --reject --reason hm --key keys/locked.pem" out >/dev/null 2>err ||
   failed "a passphrase on a terminal"
 grep -q 'Passphrase for' out || failed "nobody was asked"
 ! grep -q 'horse' out || failed "the passphrase was shown"

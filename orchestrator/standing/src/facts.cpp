@@ -75,7 +75,7 @@ Result<certify::Interval> read_interval(const run::State& state, const Digest& j
   if (!json) return tl::unexpected(json.error());
   try {
     const Json& bounds = json->at("overhead").at("one_sided_bounds");
-    return certify::Interval{bounds.at(0).get<double>(), bounds.at(1).get<double>()};
+    return certify::Interval{bounds.at("low").get<double>(), bounds.at("high").get<double>()};
   } catch (const std::exception& error) {
     return fail(Errc::integrity, std::string("a judgement without bounds: ") + error.what(),
                 "judgement " + judgement.brief());

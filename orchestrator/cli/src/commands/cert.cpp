@@ -82,7 +82,7 @@ Result<Json> log_entry(run::State& state, const ledger::Record& record) {
 Result<Exit> run_show(Session& session, const Options& options) {
   auto state = open_state_read_only(session);
   if (!state) return tl::unexpected(state.error());
-  const auto record = find(*state, options.id);
+  const auto record = ledger::Ledger(state->database).find(options.id);  // of any kind
   if (!record) return tl::unexpected(record.error());
   if (options.json) {
     // The Sigstore bundle itself, as other verifiers read it.
@@ -91,15 +91,15 @@ Result<Exit> run_show(Session& session, const Options& options) {
     session.out << ledger::sigstore_bundle(record->envelope, *entry).dump(2) << '\n';
     return Exit::ok;
   }
-  const auto statement = parse_json(record->envelope.payload, "certificate " + record->id);
+  const auto statement = parse_json(record->envelope.payload, "record " + record->id);
   if (!statement) return tl::unexpected(statement.error());
-  Table table({"certificate", record->id});
-  table.add({"gate", record->gate});
+  Table table({ledger::name_of(record->kind), record->id});
+  if (!record->gate.empty()) table.add({"gate", record->gate});
   if (record->bundle != Digest()) table.add({"bundle", record->bundle.str()});
   table.add({"issued", format_time(record->time)});
   table.add({"key", record->envelope.key_id});
   table.print(session.out, session.width);
-  session.out << '\n' << statement->at("predicate").dump(2, ' ', false) << '\n';
+  session.out << '\n' << printable_lines(statement->at("predicate").dump(2, ' ', false)) << '\n';
   return Exit::ok;
 }
 
@@ -184,9 +184,9 @@ void add_cert(CLI::App& app, Session& session) {
     command->add_option("--gate", options->gate, "Only of this gate")->type_name("GATE");
   }
   {
-    const auto [command, options] =
-        add("show", "One certificate; --json gives the Sigstore bundle", run_show);
-    command->add_option("ID", options->id, "Certificate or its beginning")->required();
+    const auto [command, options] = add(
+        "show", "One certificate, or any other record; --json gives the Sigstore bundle", run_show);
+    command->add_option("ID", options->id, "Record or its beginning")->required();
   }
   {
     const auto [command, options] =
