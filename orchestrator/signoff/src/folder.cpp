@@ -34,8 +34,8 @@ class FolderCheck {
       result_.time = package_->signoff.time;
       result_.records = package_->records.size() + 1;
       hold_against_known();
+      unknown_files();  // only then are all names known
     }
-    unknown_files();
     return std::move(result_);
   }
 
