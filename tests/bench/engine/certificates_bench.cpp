@@ -30,7 +30,7 @@ class Certified {
     auto state = open_state(folder / "state").value();
     const auto signer = ledger::load_key(state.paths.signing_key()).value();
     const auto reservation = test::night(clock_.now(), clock_.now() + std::chrono::hours(12));
-    scheduler::FakeScheduler cluster(
+    scheduler::Fake cluster(
         test::cluster_of(reservation), clock_, [this](const auto& request, const auto& job) {
           test::leave_result(request, job, clock_.now(), test::metrics_line(clock_.now()));
         });
