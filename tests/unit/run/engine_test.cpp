@@ -174,7 +174,7 @@ TEST_F(Engine, NothingStartsWhereNotEvenTheFirstLookFits) {
 
 TEST_F(Engine, AJobThatIsCompletingIsWaitedFor) {
   FakeJob slow;
-  slow.completing = 5min;
+  slow.completing = 2min;
   jobs({slow, FakeJob{}});
   const auto outcome = go();
   ASSERT_TRUE(outcome) << outcome.error().describe();

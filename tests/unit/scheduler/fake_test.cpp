@@ -120,7 +120,7 @@ TEST_F(FakeCluster, AnswersNothingDuringAnOutage) {
 TEST_F(FakeCluster, AJobMayTakeItsTimeToClearItsNodes) {
   FakeScript slow = script();
   slow.jobs = {FakeJob{}, FakeJob{}};
-  slow.jobs[0].completing = 5min;
+  slow.jobs[0].completing = 2min;
   Fake fake(slow, clock);
   ASSERT_TRUE(fake.submit(request("a")));
   ASSERT_TRUE(fake.submit(request("b")));
@@ -128,7 +128,7 @@ TEST_F(FakeCluster, AJobMayTakeItsTimeToClearItsNodes) {
   EXPECT_EQ(one(fake, "a").state, JobState::completing);
   EXPECT_EQ(one(fake, "a").ended_as, JobState::completed);
   EXPECT_EQ(one(fake, "b").state, JobState::pending) << "its nodes are not clear";
-  clock.advance(5min);
+  clock.advance(2min);
   EXPECT_EQ(one(fake, "a").state, JobState::completed);
   EXPECT_EQ(one(fake, "b").state, JobState::running);
 }
