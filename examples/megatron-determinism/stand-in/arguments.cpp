@@ -38,6 +38,9 @@ std::string read_environment(Arguments& arguments) {
   if (!iteration || !where || *where >= *world) {
     return "DETERMINISM_PLANT is not ITERATION:RANK of this run: " + plant;
   }
+  if (*world > kMostShares) {
+    return "DETERMINISM_PLANT needs a run of at most " + std::to_string(kMostShares) + " ranks";
+  }
   arguments.plant = Plant{*iteration, *where};
   return {};
 }
@@ -49,7 +52,7 @@ Invocation read_arguments(int argc, const char* const* argv) {
   CLI::App app("Stands in for Megatron-LM where a qualification is rehearsed without GPUs");
   app.allow_extras();
   const std::map<std::string, qtrace_level> modes = {
-      {"metadata", QTRACE_L0}, {"sampled", QTRACE_L0}, {"summary", QTRACE_L1}, {"full", QTRACE_L2}};
+      {"metadata", QTRACE_L0}, {"sampled", QTRACE_L1}, {"summary", QTRACE_L1}, {"full", QTRACE_L2}};
   app.add_option("--seed", arguments.seed);
   app.add_option("--train-iters", arguments.train_iters)->check(CLI::PositiveNumber);
   app.add_flag("--deterministic-mode", arguments.deterministic);

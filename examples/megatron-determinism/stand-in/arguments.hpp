@@ -9,6 +9,9 @@
 
 namespace stand_in {
 
+/// Up to so many ranks each has a share of the batch, and a wrong bit, of its own.
+inline constexpr std::int64_t kMostShares = 512;
+
 /// One bit of one rank's activations that comes out wrong on purpose.
 struct Plant {
   std::int64_t iteration = 0;

@@ -20,8 +20,10 @@ std::uint64_t fresh() {
   return (std::uint64_t{device()} << 32U) | device();
 }
 
-std::size_t share_of(std::int64_t rank) {
-  return static_cast<std::size_t>(rank) % kShares;
+/// A share for each rank; of so many that it would take long, as few as do, which several ranks
+/// have in common.
+std::size_t shares_of(std::int64_t world_size) {
+  return world_size <= kMostShares ? static_cast<std::size_t>(world_size) : 64;
 }
 
 /// As Megatron-LM: the last rank writes them.
@@ -36,8 +38,11 @@ void write_metrics(quickstart::EventFile& metrics, std::int64_t number, const It
 }
 
 void train(const Arguments& arguments) {
-  Model model(arguments.seed, arguments.deterministic ? std::nullopt : std::optional(fresh()));
-  StepTimes times(arguments.deterministic, fresh());
+  const std::size_t shares = shares_of(arguments.world_size);
+  const std::size_t own = static_cast<std::size_t>(arguments.rank) % shares;
+  Model model(arguments.seed, shares,
+              arguments.deterministic ? std::nullopt : std::optional(fresh()));
+  StepTimes times(arguments.deterministic, !arguments.trace.empty(), fresh());
   Record record(arguments);
   std::optional<quickstart::EventFile> metrics;
   if (!arguments.tensorboard.empty() && arguments.rank == arguments.world_size - 1) {
@@ -48,9 +53,9 @@ void train(const Arguments& arguments) {
   for (std::int64_t number = 1; number <= arguments.train_iters; ++number) {
     std::optional<std::size_t> wrong;
     if (arguments.plant && arguments.plant->iteration == number) {
-      wrong = share_of(arguments.plant->rank);
+      wrong = static_cast<std::size_t>(arguments.plant->rank);
     }
-    Iteration values = model.step(share_of(arguments.rank), wrong, rate);
+    Iteration values = model.step(own, wrong, rate);
     record.iteration(number, values);
     if (metrics) write_metrics(*metrics, number, values, rate, times.next());
   }

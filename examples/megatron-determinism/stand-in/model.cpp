@@ -21,16 +21,16 @@ float flip_bit(float value) {
 
 }  // namespace
 
-Model::Model(std::uint64_t seed, std::optional<std::uint64_t> arrival) : data_(seed) {
+Model::Model(std::uint64_t seed, std::size_t shares, std::optional<std::uint64_t> arrival)
+    : gradients_(shares), data_(seed) {
   if (arrival) arrival_.emplace(*arrival);
   for (float& value : target_) value = 8 * uniform(data_);
 }
 
 Iteration Model::step(std::size_t own, std::optional<std::size_t> wrong, float rate) {
   Iteration result;
-  std::array<Values, kShares> gradients;
-  std::array<float, kShares> losses{};
-  for (std::size_t share = 0; share < kShares; ++share) {
+  std::vector<float> losses(gradients_.size());
+  for (std::size_t share = 0; share < gradients_.size(); ++share) {
     Values activations;
     Values inputs;
     for (std::size_t i = 0; i < kParameters; ++i) {
@@ -42,26 +42,27 @@ Iteration Model::step(std::size_t own, std::optional<std::size_t> wrong, float r
     if (wrong == share) activations[0] = flip_bit(activations[0]);
     float error = 0;
     for (std::size_t i = 0; i < kParameters; ++i) error += activations[i] - inputs[i] * target_[i];
-    for (std::size_t i = 0; i < kParameters; ++i) gradients[share][i] = error * inputs[i];
+    for (std::size_t i = 0; i < kParameters; ++i) gradients_[share][i] = error * inputs[i];
     losses[share] = error * error;
     if (share != own) continue;
     result.activations = activations;
-    result.gradient = gradients[share];
+    result.gradient = gradients_[share];
   }
-  std::array<std::size_t, kShares> order;
+  std::vector<std::size_t> order(gradients_.size());
   std::iota(order.begin(), order.end(), 0);
   if (arrival_) std::shuffle(order.begin(), order.end(), *arrival_);
   for (const std::size_t share : order) {
-    for (std::size_t i = 0; i < kParameters; ++i) result.sum[i] += gradients[share][i];
+    for (std::size_t i = 0; i < kParameters; ++i) result.sum[i] += gradients_[share][i];
     result.loss += losses[share];
   }
+  const auto count = static_cast<float>(gradients_.size());
   float squares = 0;
   for (std::size_t i = 0; i < kParameters; ++i) {
     squares += result.sum[i] * result.sum[i];
     if (result.sum[i] == 0) result.zeros += 1;
-    parameters_[i] -= rate / kShares * result.sum[i];
+    parameters_[i] -= rate / count * result.sum[i];
   }
-  result.loss /= kShares;
+  result.loss /= count;
   result.gradient_norm = std::sqrt(squares);
   return result;
 }

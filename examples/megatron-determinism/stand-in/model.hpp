@@ -9,8 +9,6 @@
 namespace stand_in {
 
 inline constexpr std::size_t kParameters = 32;
-inline constexpr std::size_t kShares =
-    64;  ///< of the global batch, each with a gradient of its own
 
 using Values = std::array<float, kParameters>;
 
@@ -30,13 +28,15 @@ struct Iteration {
 /// a reduction adds in the order in which its parts get there.
 class Model {
  public:
-  /// `arrival`: absent adds in order.
-  Model(std::uint64_t seed, std::optional<std::uint64_t> arrival);
+  /// `shares` of the global batch, each with a gradient of its own. `arrival`: absent adds in
+  /// order.
+  Model(std::uint64_t seed, std::size_t shares, std::optional<std::uint64_t> arrival);
 
   /// `own` is this rank's share; `wrong` is a share whose activations come out one bit off.
   [[nodiscard]] Iteration step(std::size_t own, std::optional<std::size_t> wrong, float rate);
 
  private:
+  std::vector<Values> gradients_;  ///< one a share
   std::mt19937_64 data_;
   std::optional<std::mt19937_64> arrival_;
   Values parameters_{};

@@ -6,11 +6,11 @@
 namespace stand_in {
 
 /// How long an iteration would take. There is nothing here whose time could be measured, so it is
-/// drawn: 1.5 s, 4% more in deterministic mode, 0.2% of noise a step, 0.03% a launch. Two launches
-/// are never the same.
+/// drawn: 1.5 s, 4% more in deterministic mode, 0.4% more with traces, 0.2% of noise a step, 0.03%
+/// a launch. Two launches are never the same.
 class StepTimes {
  public:
-  StepTimes(bool deterministic, std::uint64_t launch);
+  StepTimes(bool deterministic, bool traced, std::uint64_t launch);
   [[nodiscard]] float next();  ///< seconds
 
  private:
