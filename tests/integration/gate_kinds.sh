@@ -82,7 +82,7 @@ expect 2 "no gate or qualification 'other'" explain other
 
 # The baseline's evidence is what those verdicts rest on.
 blob=$(grep -l '"run":"a"' .qualify/evidence/blobs/sha256/* | xargs grep -l '"gate":"first"' | head -n 1)
-metrics=$(grep -o '"path":"output/m.jsonl"' "$blob" >/dev/null && tr ',{' '\n\n' <"$blob" |
+metrics=$(grep -o '"path":"output/m.jsonl"' "$blob" >/dev/null && tr ',{' '\n' <"$blob" |
   grep -B3 -A3 '"path":"output/m.jsonl"' | grep -om1 '"digest":"sha256:[0-9a-f]*' | cut -d: -f3)
 chmod u+w ".qualify/evidence/blobs/sha256/$metrics"
 printf 'X' | dd of=".qualify/evidence/blobs/sha256/$metrics" bs=1 seek=20 conv=notrunc status=none

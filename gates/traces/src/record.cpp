@@ -2,9 +2,10 @@
 
 #include "record.hpp"
 
-#include <bit>
 #include <charconv>
 #include <cstring>
+
+#include "record_values.hpp"
 
 namespace qualify::traces {
 
@@ -25,105 +26,6 @@ bool key_of(Field& field, std::string_view& key) {
     return true;
   }
   return !field.unescaped_key().get(key);
-}
-
-/// Value of a hex digit by its character; 0xFF: none.
-constexpr std::array<unsigned char, 256> kNibbles = [] {
-  std::array<unsigned char, 256> values{};
-  values.fill(0xFF);
-  for (unsigned i = 0; i < 10; ++i) values['0' + i] = static_cast<unsigned char>(i);
-  for (unsigned i = 0; i < 6; ++i)
-    values['a' + i] = values['A' + i] = static_cast<unsigned char>(10 + i);
-  return values;
-}();
-
-/// As many bytes as `size`; false where the text is not their hex.
-bool unhex(std::string_view text, unsigned char* to, std::size_t size) {
-  if (text.size() != 2 * size) return false;
-  unsigned bad = 0;
-  for (std::size_t i = 0; i < size; ++i) {
-    const unsigned high = kNibbles[static_cast<unsigned char>(text[2 * i])];
-    const unsigned low = kNibbles[static_cast<unsigned char>(text[2 * i + 1])];
-    bad |= high | low;
-    to[i] = static_cast<unsigned char>((high << 4U) | low);
-  }
-  return bad < 16;
-}
-
-/// A digest of 32 bytes (SHA-256), 16 or 8; the first bytes are the low lane.
-bool set_digest(std::string_view hex, Event& event) {
-  std::array<unsigned char, 32> raw{};
-  if (!unhex(hex, raw.data(), 32) && !unhex(hex, raw.data(), 16) && !unhex(hex, raw.data(), 8)) {
-    return false;
-  }
-  std::memcpy(&event.digest_lo, raw.data(), 8);
-  std::memcpy(&event.digest_hi, raw.data() + 8, 8);
-  std::memcpy(event.tail.data(), raw.data() + 16, 16);
-  return true;
-}
-
-void as_sample(Event& event) {
-  event.algorithm = Algorithm::sample;
-  event.coverage = Coverage::sampled;
-  // What is left of a SHA-256 over a sample goes into 16 bytes.
-  event.tail = {};
-}
-
-/// "0x3f800000" and "0x3ff0000000000000": the bits of a float.
-bool set_bits(std::string_view text, Event& event) {
-  if (!text.starts_with("0x") || (text.size() != 10 && text.size() != 18)) return false;
-  std::uint64_t bits = 0;
-  const auto [stop, error] = std::from_chars(text.data() + 2, text.data() + text.size(), bits, 16);
-  if (error != std::errc{} || stop != text.data() + text.size()) return false;
-  event.value_bits = bits;
-  event.value_type = text.size() == 10 ? ValueType::float32 : ValueType::float64;
-  event.coverage = Coverage::scalar;
-  return true;
-}
-
-/// A JSON scalar as bits; `set` where it is one. False: not JSON.
-bool set_value(ondemand::value& value, Event& event, bool& set) {
-  ondemand::json_type type{};
-  if (value.type().get(type)) return false;
-  switch (type) {
-    case ondemand::json_type::number: {
-      ondemand::number number;
-      if (value.get_number().get(number)) return false;
-      if (number.is_double()) {
-        event.value_bits = std::bit_cast<std::uint64_t>(number.get_double());
-        event.value_type = ValueType::float64;
-      } else {
-        event.value_bits = number.is_int64() ? static_cast<std::uint64_t>(number.get_int64())
-                                             : number.get_uint64();
-        event.value_type = ValueType::int64;
-      }
-      break;
-    }
-    case ondemand::json_type::boolean: {
-      bool truth = false;
-      if (value.get_bool().get(truth)) return false;
-      event.value_bits = truth ? 1 : 0;
-      event.value_type = ValueType::boolean;
-      break;
-    }
-    case ondemand::json_type::string: {
-      std::string_view text;
-      if (value.get_string().get(text)) return false;
-      if (set_bits(text, event)) break;
-      const Hash hash = hash128(text);
-      std::memcpy(&event.value_bits, hash.data(), sizeof event.value_bits);
-      event.value_type = ValueType::text;
-      break;
-    }
-    case ondemand::json_type::null:
-    case ondemand::json_type::array:
-    case ondemand::json_type::object:
-      set = false;
-      return true;
-  }
-  set = true;
-  event.coverage = Coverage::scalar;
-  return true;
 }
 
 /// What stands behind a token belongs to no value.

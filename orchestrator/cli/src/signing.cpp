@@ -23,7 +23,7 @@ void add_signing_options(CLI::App& command, SigningOptions& options, bool needs_
 
 void add_reason_option(CLI::App& command, SigningOptions& options) {
   command.add_option("--reason", options.reason, "Why; it is part of what is signed")
-      ->type_name("TEXT")
+      ->type_name("WORDS")
       ->required();
 }
 

@@ -131,7 +131,7 @@ void add_signoff(CLI::App& app, Session& session) {
       app.add_subcommand("signoff", "Sign a release off, show what that rests on, or export it");
   command->add_option("RELEASE", options->release, "As declared in qualification.yaml")->required();
   command->add_option("--comment", options->comment, "A remark; it is part of what is signed")
-      ->type_name("TEXT");
+      ->type_name("WORDS");
   command
       ->add_option("--export", options->folder,
                    "Write what is signed off to a folder that verifies anywhere")

@@ -143,10 +143,8 @@ Result<Exit> run_verify(Session& session, const Options& options) {
 
 void add_verify(CLI::App& app, Session& session) {
   auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand(
-      "verify",
-      "Check the whole state, or an exported release: every signature, record, proof and byte; "
-      "offline, read-only");
+  CLI::App* command =
+      app.add_subcommand("verify", "Check the whole state, or an exported release; offline");
   command->add_option("DIR", options->folder, "An exported release, instead of the state");
   command
       ->add_option("--file", options->file,
