@@ -18,7 +18,7 @@ failed() {
 "$cluster" up --nodes 4 --gpus 8 --dir "$folder/cluster"
 export SLURM_CONF=$folder/cluster/slurm.conf
 nodes=$(sinfo -h -N -o %N | head -n 1)
-scontrol create reservation reservationname=night users=root starttime=now duration=60 "nodes=$nodes"
+scontrol create reservation reservationname=night users=root starttime=now duration=180 "nodes=$nodes"
 
 isolate
 mkdir "$folder/code"
@@ -51,7 +51,7 @@ cat out
 tr -s ' \n' ' ' <out | grep -q '3 of 3 planted divergences were found where they were planted' ||
   failed "what was planted was not found"
 "$qualify" localize localization/pair-1-traced localization/planted-2 | tee out || true
-grep -q 'iteration 20, grad-reduce, gradient output, all-reduce #0 of dp.0' out ||
+tr -s ' \n' ' ' <out | grep -q 'iteration 20, grad-reduce, gradient output, all-reduce #0 of dp.0' ||
   failed "the sum's divergence is not named"
 
 # Two nodes of eight GPUs: one task a node, the first of which writes the metric.
