@@ -91,7 +91,7 @@ attack 'two certificates exchanged' 'tree nodes are not those of the records' sq
 attack 'the end of the log cut off' 'is not in the ledger' sql \
   "DELETE FROM record WHERE kind = 'certificate' AND gate = 'two'"
 attack 'the log put back' 'checkpoint' roll_back
-attack 'evidence edited' 'affects certificate' evidence '"lm loss"'
+attack 'evidence edited' 'affects certificate' evidence '"lm loss": "0x'
 attack 'the bundle edited' 'affects certificate' bundle_bit
 attack 'a verdict edited in the journal' 'judged again from its evidence it is pass' sql \
   "UPDATE event SET payload = replace(payload, '\"verdict\":\"pass\"', '\"verdict\":\"fail\"') WHERE kind = 'verdict.reached' AND qualification = 'one-1'"

@@ -135,8 +135,9 @@ GateText coverage(const Gate& gate) {
 GateText enablement(const Gate& gate) {
   GateText text;
   for (const auto& blocker : gate.blockers) {
-    text.asks.push_back(fmt::format("{}: closed by gate {}{}.", blocker.name, blocker.gate,
-                                    blocker.description.empty() ? "" : ": " + blocker.description));
+    std::string what = blocker.description.empty() ? "" : ": " + blocker.description;
+    if (!what.ends_with('.')) what += '.';
+    text.asks.push_back(fmt::format("{}: closed by gate {}{}", blocker.name, blocker.gate, what));
   }
   text.asks.push_back("The production recipe, by gate " + gate.production + ".");
   text.runs = "none of its own";

@@ -34,11 +34,11 @@ Result<Exit> run_list(Session& session, const Options& options) {
     session.print_json({{"gates", std::move(gates)}});
     return Exit::ok;
   }
-  Table table({"GATE", "KIND", "RUNS", "POLICY", "DESCRIPTION"});
+  Table table({"GATE", "KIND", "RUNS", "DESCRIPTION"});
   for (const policy::Gate& gate : all->gates) {
     const std::size_t runs = run_count(gate);
     table.add({gate.name, policy::name_of(gate.kind), runs == 0 ? "-" : std::to_string(runs),
-               policy::policy_digest(gate).brief(), gate.description});
+               gate.description});
   }
   table.print(session.out, session.width);
   return Exit::ok;

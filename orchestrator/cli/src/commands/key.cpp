@@ -53,8 +53,10 @@ Result<Exit> run_create(Session& session, const Options& options) {
   table.add({"public", options.file + ".pub"});
   table.add({"key id", id});
   table.print(session.out, session.width);
-  session.out << "Next: lay the public key beside qualification.yaml, and name it there:\n"
-                 "  people: {NAME: {keys: [{file: keys/NAME.pub}]}}\n";
+  session.out
+      << "Next: name the public key in the qualification.yaml that lies beside or above it:\n"
+         "  people: {NAME: {keys: [{file: "
+      << options.file << ".pub}]}}\n";
   return Exit::ok;
 }
 
