@@ -2,8 +2,8 @@
 # slurm_gate.sh QUALIFY TRAINER SOURCE-FOLDER
 #
 # A gate on a real Slurm: without a grant it is refused and nothing is submitted; with one it runs in
-# the reservation and gets its certificate. Then a scale gate at its topology, whose nodes are
-# counted, and a baseline gate against what that proved.
+# the reservation and gets its certificate. Then a restart and a localization gate, a scale gate at its
+# topology, whose nodes are counted, and a baseline gate against what that proved.
 set -euo pipefail
 # shellcheck source=/dev/null
 source "$(dirname "${BASH_SOURCE[0]}")/../support/project.sh"
@@ -41,6 +41,11 @@ grep -q 'is not granted' err || failed "the refusal does not say why"
 certificate=$("$qualify" cert list | awk 'NR == 2 { print $1 }')
 "$qualify" cert verify "$certificate"
 [[ $(squeue -h -t all | wc -l) == 2 ]] || failed "not exactly two jobs"
+
+# A run that goes on from another's checkpoint, in another job.
+"$qualify" reservation grant night --gate restart
+"$qualify" run restart --bundle quickstart --reservation night | tee out
+tr -s ' \n' ' ' <out | grep -q 'the resumed run equals the uninterrupted one' || failed "the restart gate"
 
 # What is planted is found from the evidence of jobs; what tracing costs may stay undecided here.
 "$qualify" reservation grant night --gate localization

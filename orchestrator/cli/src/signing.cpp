@@ -62,8 +62,13 @@ Result<Signing> begin_signing(Session& session, const SigningOptions& options, c
     return Unexpected(std::move(error));
   }
   auto all = standing::standings(*qualification, *facts, now);
-  return Signing{std::move(*qualification), std::move(*state), std::move(*facts), std::move(all),
-                 std::move(*signer),        std::move(*person)};
+  return Signing{std::move(*qualification),
+                 std::move(*state),
+                 std::move(*facts),
+                 std::move(all),
+                 std::move(*signer),
+                 std::move(*person),
+                 role};
 }
 
 void checkpoint_or_say(Session& session, run::State& state) {
@@ -76,11 +81,21 @@ void checkpoint_or_say(Session& session, run::State& state) {
 Result<ledger::Record> append_signed(Session& session, Signing& signing, ledger::RecordKind kind,
                                      const std::string& gate, const Digest& bundle,
                                      const Json& statement) {
-  auto record = ledger::Ledger(signing.state.database)
-                    .append(*signing.signer, kind, gate, bundle, session.clock.now(), statement);
-  if (!record) return record;
+  std::optional<ledger::Record> record;
+  const auto done = signing.state.database.transaction([&]() -> Result<void> {
+    auto appended =
+        ledger::Ledger(signing.state.database)
+            .append(*signing.signer, kind, gate, bundle, session.clock.now(), statement);
+    if (!appended) return tl::unexpected(appended.error());
+    // The log's time may be ahead of this clock: what counts is when the record says it was.
+    const auto person = signing.facts.people->signer_of(*appended, signing.role);
+    if (!person) return tl::unexpected(person.error());
+    record = std::move(*appended);
+    return {};
+  });
+  if (!done) return tl::unexpected(done.error());
   checkpoint_or_say(session, signing.state);
-  return record;
+  return std::move(*record);
 }
 
 }  // namespace qualify::cli

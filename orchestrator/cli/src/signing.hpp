@@ -40,6 +40,7 @@ struct Signing {
   std::vector<standing::Standing> standings;
   std::unique_ptr<ledger::Signer> signer;
   std::string person;
+  const char* role;  ///< policy::role, for which the person signs
 };
 /// The key is asked for last, after everything else that may be wrong. Errors: refused (nobody who
 /// has the role now), those of reading.

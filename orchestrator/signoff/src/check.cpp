@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "qualify/certify/statement.hpp"
 #include "qualify/ledger/trust.hpp"
 #include "qualify/signoff/signoff.hpp"
 #include "qualify/standing/people.hpp"
@@ -32,6 +33,12 @@ class Check {
       return std::move(faults_);
     }
     signoff_ = &*signoff;
+    if (signoff->verifier != package_.state_key.key_id()) {
+      wrong("it names another state's key than the one that signed it", "sign-off");
+    }
+    if (signoff->time != package_.signoff.time) {
+      wrong("the time that it names is not when it was signed", "sign-off");
+    }
     if (!read_policy()) return std::move(faults_);
     cited_and_nothing_else();
     gates();
@@ -128,6 +135,19 @@ class Check {
         wrong("record " + id.substr(0, 12) + " is cited and missing", "sign-off");
       }
     }
+    // The log's time never goes back.
+    std::map<std::int64_t, const Record*> in_order;
+    for (const auto& [id, record] : package_.records) {
+      if (!in_order.emplace(record.index, &record).second) {
+        wrong("another record has its place in the log", named(record));
+      }
+    }
+    Time latest{};
+    for (const auto& [index, record] : in_order) {
+      if (record->time < latest)
+        wrong("it is dated before what the log had already", named(*record));
+      latest = std::max(latest, record->time);
+    }
   }
 
   void gates() {
@@ -164,7 +184,7 @@ class Check {
     if (!closed.certificate.empty()) {
       by_certificate(gate, closed);
     } else if (!closed.decisions.empty()) {
-      by_decision(gate, closed);
+      decided(gate, closed.policy, closed.decisions, where);
     } else if (!closed.waivers.empty()) {
       by_waiver(gate, closed);
     }
@@ -182,6 +202,7 @@ class Check {
       wrong(named(*top) + " was too old at the sign-off", where);
     }
     std::set<std::string> below;
+    followed_.clear();
     follow(*top, &gate, below);
     for (const std::string& id : closed.rests_on) {
       if (below.erase(id) == 0) {
@@ -215,8 +236,11 @@ class Check {
       }
     }
     const bool composite = gate != nullptr && policy::is_composite(gate->kind);
+    if (composite) parts_by_decision(record);
     for (const std::string& id : says.rests_on) {
-      if (!below.insert(id).second) continue;
+      below.insert(id);
+      // As a part it has more to be than as what a baseline once was.
+      if (!followed_.insert({id, composite}).second) continue;
       const auto found = package_.records.find(id);
       if (found == package_.records.end()) continue;  // named already: cited and missing
       const Record& next = found->second;
@@ -238,6 +262,23 @@ class Check {
       } else {
         wrong("nothing can rest on it", named(next));
       }
+    }
+  }
+
+  /// Parts that people closed: by as many as the role needs, on one result of the part's own gate.
+  void parts_by_decision(const Record& composite) {
+    const auto statement = parse_json(composite.envelope.payload, named(composite));
+    const auto says = certify::read_certified(
+        statement ? statement->value("predicate", Json::object()) : Json::object());
+    if (!says) return add(says.error());
+    for (const certify::PartCitation& part : says->parts) {
+      if (part.decisions.empty()) continue;
+      const policy::Gate* gate = qualification_.gate(part.gate);
+      if (gate == nullptr) {
+        wrong("gate " + part.gate + " of part " + part.name + " is not declared", named(composite));
+        continue;
+      }
+      decided(*gate, policy_digest(*gate), part.decisions, "part " + part.name);
     }
   }
 
@@ -275,11 +316,12 @@ class Check {
           where);
   }
 
-  void by_decision(const policy::Gate& gate, const ReleaseContent::Gate& closed) {
-    const std::string where = "gate " + closed.gate;
+  /// Decisions of enough people on one result of this version of the gate, none of them against it.
+  void decided(const policy::Gate& gate, const Digest& policy,
+               const std::vector<std::string>& decisions, const std::string& where) {
     std::set<std::string> people;
     std::optional<Decision> first;
-    for (const std::string& id : closed.decisions) {
+    for (const std::string& id : decisions) {
       const Record* record = find(id, RecordKind::decision, where);
       if (record == nullptr) continue;
       const auto decision = certify::read_decision(*record);
@@ -287,7 +329,7 @@ class Check {
         add(decision.error());
         continue;
       }
-      if (decision->gate != gate.name || decision->policy != closed.policy) {
+      if (decision->gate != gate.name || decision->policy != policy) {
         wrong("it is on another gate, or another version of it", named(*record));
       }
       if (decision->what == Decision::What::reject) wrong("it rejects", named(*record));
@@ -313,6 +355,7 @@ class Check {
   void by_waiver(const policy::Gate& gate, const ReleaseContent::Gate& closed) {
     const std::string where = "gate " + closed.gate;
     std::set<std::string> people;
+    std::optional<certify::Waiver> first;
     for (const std::string& id : closed.waivers) {
       const Record* record = find(id, RecordKind::waiver, where);
       if (record == nullptr) continue;
@@ -323,6 +366,11 @@ class Check {
       }
       if (waiver->gate != gate.name || waiver->policy != closed.policy) {
         wrong("it is of another gate, or another version of it", named(*record));
+      }
+      if (waiver->bundle) of_bundle(waiver->bundle_name, *waiver->bundle, named(*record));
+      if (!first) first = *waiver;
+      if (first->until != waiver->until || first->bundle != waiver->bundle) {
+        wrong("it waives something else than the first", named(*record));
       }
       if (waiver->until <= package_.signoff.time) {
         wrong("it had ended before the sign-off", named(*record));
@@ -376,7 +424,8 @@ class Check {
   const certify::SignOff* signoff_ = nullptr;
   policy::Qualification qualification_;
   std::optional<ledger::Trust> people_;
-  std::set<std::string> spoken_of_;  ///< names of bundles
+  std::set<std::string> spoken_of_;                  ///< names of bundles
+  std::set<std::pair<std::string, bool>> followed_;  ///< ids, and whether as a part
   std::vector<Error> faults_;
 };
 

@@ -48,9 +48,18 @@ Result<void> export_release(run::State& state, const ledger::Record& signoff,
   }
 
   // Under another name first: a folder of the wanted name is whole.
-  const Folder folder{target.string() + ".part"};
-  std::error_code ignored;
-  fs::remove_all(folder.root, ignored);
+  std::string beside = target.string() + ".XXXXXX";
+  if (::mkdtemp(beside.data()) == nullptr) {
+    return fail_errno(errno, "cannot create a folder beside", target.string());
+  }
+  const Folder folder{beside};
+  struct Removal {
+    fs::path root;
+    ~Removal() {
+      std::error_code ignored;
+      if (!root.empty()) fs::remove_all(root, ignored);
+    }
+  } unfinished{folder.root};
   if (auto made = make_folders(folder.records()); !made) return made;
   const auto write_record = [&](const ledger::Record& record,
                                 const fs::path& file) -> Result<void> {
@@ -83,8 +92,10 @@ Result<void> export_release(run::State& state, const ledger::Record& signoff,
     }
   }
   std::error_code failed;
-  fs::rename(folder.root, target, failed);
+  fs::permissions(folder.root, fs::perms(0755), failed);
+  if (!failed) fs::rename(folder.root, target, failed);
   if (failed) return fail_errno(failed.value(), "cannot create", target.string());
+  unfinished.root.clear();
   return sync_folder(target.has_parent_path() ? target.parent_path() : fs::path("."));
 }
 

@@ -1,10 +1,12 @@
 #include "folder.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <set>
 
 #include "qualify/base/files.hpp"
+#include "qualify/base/text.hpp"
 #include "qualify/ledger/dsse.hpp"
 #include "qualify/ledger/log.hpp"
 #include "qualify/signoff/signoff.hpp"
@@ -54,12 +56,24 @@ class FolderCheck {
     add(std::move(error));
     return std::nullopt;
   }
-  std::string name(const fs::path& file) const { return file.lexically_relative(folder_.root); }
+  std::string relative(const fs::path& file) const {
+    return file.lexically_relative(folder_.root).string();
+  }
+  /// The same for a message, on one line: names in the folder are whoever's who made it.
+  std::string name(const fs::path& file) const {
+    std::string text = to_utf8(relative(file));
+    for (char& c : text) {
+      if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F) c = '?';
+    }
+    return text;
+  }
   std::optional<std::string> read(const fs::path& file) {
-    expected_.insert(name(file));
-    // What a link points to travels with nobody.
-    if (fs::is_symlink(fs::symlink_status(file))) {
-      wrong("is a symbolic link", name(file));
+    expected_.insert(relative(file));
+    // What a link points to travels with nobody, and what is no file may never end.
+    std::error_code failed;
+    const auto status = fs::symlink_status(file, failed);
+    if (fs::exists(status) && !fs::is_regular_file(status)) {
+      wrong(fs::is_symlink(status) ? "is a symbolic link" : "is no regular file", name(file));
       return std::nullopt;
     }
     return take(read_file(file, kMaxFile), name(file));
@@ -197,7 +211,8 @@ class FolderCheck {
     const auto people = take(standing::load_people(*own, standing::keys_beside(own->file)), where);
     const auto says = certify::read_signoff(package_->signoff);
     if (!people || !says) return;
-    result_.anchored = true;
+    // Without the log's key whoever made the folder could have made log and state too.
+    result_.anchored = known_.log.has_value();
     if (standing::people_digest(*people) != says->content.people) {
       wrong("people, keys or roles are not those of " + where, "qualification.yaml");
     }
@@ -207,12 +222,21 @@ class FolderCheck {
                    "qualification.yaml");
     }
     std::vector<std::string> gates;
+    const auto theirs = policy::parse_qualification(package_->qualification, "qualification.yaml");
+    std::set<std::string> seen;
+    const std::function<void(const std::string&)> hold = [&](const std::string& gate) {
+      if (!seen.insert(gate).second) return;
+      const policy::Gate* mine = own->gate(gate);
+      const policy::Gate* declared = theirs ? theirs->gate(gate) : nullptr;
+      if (mine == nullptr || declared == nullptr ||
+          policy_digest(*mine) != policy_digest(*declared)) {
+        return wrong("gate " + gate + " is not the one of " + where, "qualification.yaml");
+      }
+      for (const policy::GatePart& part : policy::parts_of(*mine)) hold(part.gate);
+    };
     for (const auto& gate : says->content.gates) {
       gates.push_back(gate.gate);
-      const policy::Gate* declared = own->gate(gate.gate);
-      if (declared == nullptr || policy_digest(*declared) != gate.policy) {
-        wrong("gate " + gate.gate + " is not the one of " + where, "qualification.yaml");
-      }
+      hold(gate.gate);
     }
     if (gates != release->gates) {
       wrong("the gates of the release are not those of " + where, "qualification.yaml");
@@ -224,9 +248,11 @@ class FolderCheck {
     std::error_code failed;
     for (auto entry = fs::recursive_directory_iterator(folder_.root, failed);
          !failed && entry != fs::recursive_directory_iterator(); entry.increment(failed)) {
-      if (entry->is_directory() && !entry->is_symlink()) continue;
-      const std::string file = name(entry->path());
-      if (!expected_.contains(file)) wrong("nothing that was signed names it", file);
+      std::error_code unreadable;
+      if (fs::is_directory(entry->symlink_status(unreadable))) continue;
+      if (!expected_.contains(relative(entry->path()))) {
+        wrong("nothing that was signed names it", name(entry->path()));
+      }
     }
     if (failed) wrong("cannot be read: " + failed.message(), folder_.root.string());
   }

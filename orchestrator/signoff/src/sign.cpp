@@ -37,6 +37,16 @@ Result<Kept> keep(run::State& state, const std::string& text,
   return kept;
 }
 
+Unexpected all_of(std::vector<Error> faults) {
+  Error error{Errc::refused,
+              "what would be signed off does not hold: " + faults.front().describe(),
+              {},
+              {},
+              {}};
+  for (std::size_t i = 1; i < faults.size(); ++i) error.others.push_back(std::move(faults[i]));
+  return Unexpected(std::move(error));
+}
+
 Unexpected not_ready(const standing::ReleaseStanding& release) {
   Error error{Errc::refused,
               release.reasons.empty() ? "the release cannot be signed" : release.reasons.front(),
@@ -90,6 +100,10 @@ Result<Signed> sign_release(run::State& state, const std::filesystem::path& qual
         signer, ledger::RecordKind::approval, name, Digest(), now,
         statement_of(certify::Approval{release->content, kept->file, *person, comment}));
     if (!approval) return tl::unexpected(approval.error());
+    // The log's time may be ahead of this clock: what counts is when the record says it was.
+    if (auto then = facts->people->signer_of(*approval, policy::role::kSign); !then) {
+      return tl::unexpected(then.error());
+    }
     made = Signed{std::move(*approval), std::nullopt};
 
     certify::SignOff signoff{release->content, kept->file,      kept->keys, release->approvals,
@@ -104,6 +118,10 @@ Result<Signed> sign_release(run::State& state, const std::filesystem::path& qual
                                 made->approval.time, statement_of(signoff));
     if (!record) return tl::unexpected(record.error());
     made->signoff = std::move(*record);
+    // Nothing is signed off that would not verify: the log keeps it for ever.
+    const auto package = gather(state, *made->signoff);
+    if (!package) return tl::unexpected(package.error());
+    if (auto faults = check(*package); !faults.empty()) return all_of(std::move(faults));
     return {};
   });
   if (!done) return tl::unexpected(done.error());

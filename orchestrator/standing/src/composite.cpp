@@ -7,9 +7,9 @@ namespace qualify::standing {
 namespace {
 
 /// What one part says against the composite certificate that was issued on it; empty: nothing. A
-/// newer certificate of the part is no fault: the older one still stands.
+/// newer certificate of the part is no fault: the older one still stands, while it is young enough.
 std::string part_moved_on(const Part& part, const Standing& now, const Certificate& composite,
-                          const Counted& counted) {
+                          const Counted& counted, Duration max_age, Time time) {
   const auto cites = [&](const std::string& id) {
     return !id.empty() && std::find(composite.rests_on.begin(), composite.rests_on.end(), id) !=
                               composite.rests_on.end();
@@ -22,6 +22,9 @@ std::string part_moved_on(const Part& part, const Standing& now, const Certifica
     const auto cited = counted.facts().certificates.find(id);
     if (cited == counted.facts().certificates.end() || cited->second.gate != part.gate) continue;
     const Certificate& earlier = cited->second;
+    if (max_age > Duration::zero() && earlier.time + max_age <= time) {
+      return "rests there on a certificate of " + time_text(earlier.time) + ", which is too old";
+    }
     if (earlier.policy != now.policy) return "is another version of its gate now";
     if (earlier.bundles.size() == 1 && now.bundle &&
         earlier.bundles.front().second != *now.bundle) {
@@ -94,7 +97,8 @@ Standing of_composite(const policy::Gate& gate, const Counted& counted, Time now
     }
     for (const Part& part : to.parts) {
       if (!against.empty() || part.status != Status::pass) continue;
-      const std::string moved = part_moved_on(part, standing_of(part.gate), *certificate, counted);
+      const std::string moved =
+          part_moved_on(part, standing_of(part.gate), *certificate, counted, gate.max_age, now);
       if (!moved.empty()) against = part.name + " " + moved;
     }
   }

@@ -163,6 +163,11 @@ Counted::Decided Counted::decided(const GateFacts& gate) const {
                                   (on_this ? "interval" : "bundle, policy or judgement"));
       continue;
     }
+    if (!why_revoked(record.id).empty() && facts_->people &&
+        facts_->people->signer_of(record, policy::role::kDecide)) {
+      // What was said before is not said again by taking the last word back.
+      last_word.erase(decision->person);
+    }
     const auto person = signer(record, policy::role::kDecide, decision->person, result.word);
     if (person) last_word[*person] = Last{decision->what, record.id, record.time};
   }
@@ -254,8 +259,15 @@ Counted::Waived Counted::waived(const std::string& gate, const Digest& policy,
   return result;
 }
 
-Word Counted::approved(const certify::ReleaseContent& content) const {
+Word Counted::approved(const certify::ReleaseContent& content, Spent spent) const {
   Word word;
+  std::set<std::string> used_up;
+  for (const ledger::Record& record : facts_->records) {
+    if (spent == Spent::yes || record.kind != RecordKind::signoff) continue;
+    if (record.gate != content.release || why_revoked(record.id).empty()) continue;
+    const auto signoff = certify::read_signoff(record);
+    if (signoff) used_up.insert(signoff->approvals.begin(), signoff->approvals.end());
+  }
   for (const ledger::Record& record : facts_->records) {
     if (record.kind != RecordKind::approval || record.gate != content.release) continue;
     const auto approval = certify::read_approval(record);
@@ -265,6 +277,11 @@ Word Counted::approved(const certify::ReleaseContent& content) const {
       continue;
     }
     if (approval->content != content) continue;  // of what the release was before
+    if (used_up.contains(record.id)) {
+      word.notes.push_back("approval " + brief(record.id) +
+                           " does not count: its sign-off was revoked");
+      continue;
+    }
     const auto person = signer(record, policy::role::kSign, approval->person, word);
     if (!person) continue;
     if (std::find(word.people.begin(), word.people.end(), *person) != word.people.end()) continue;

@@ -46,7 +46,9 @@ class Counted {
                               const std::optional<Digest>& bundle, Time now) const;
 
   /// Of one release's content.
-  [[nodiscard]] Word approved(const certify::ReleaseContent& content) const;
+  /// Whether approvals count whose sign-off was revoked: for that sign-off itself, not for another.
+  enum class Spent { no, yes };
+  [[nodiscard]] Word approved(const certify::ReleaseContent& content, Spent spent) const;
 
  private:
   /// Who signed a record in which `named` speaks, if that counts; otherwise a note goes to `word`.

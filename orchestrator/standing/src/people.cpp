@@ -76,8 +76,9 @@ Digest people_digest(const ledger::Trust& people) {
   for (const ledger::Person& person : people.persons()) {
     std::set<Json> keys;
     for (const ledger::TrustedKey& key : person.keys) {
-      keys.insert(
-          {{"key", key.key.key_id()}, {"from", or_null(key.from)}, {"until", or_null(key.until)}});
+      // Said to be an object: braces alone would insert three pairs, each without its key.
+      keys.insert(Json::object(
+          {{"key", key.key.key_id()}, {"from", or_null(key.from)}, {"until", or_null(key.until)}}));
     }
     persons[person.name] = keys;
   }

@@ -89,6 +89,13 @@ class OneRelease {
     ReleaseContent::Gate gate{of.gate, of.policy, {}, {}, {}, {}};
     if (of.status == standing::Status::waived) {
       gate.waivers = of.records;
+      for (const ledger::Record& record : counted_.facts().records) {
+        if (std::find(of.records.begin(), of.records.end(), record.id) == of.records.end())
+          continue;
+        const auto waiver = certify::read_waiver(record);
+        if (waiver && waiver->bundle)
+          bundles_[waiver->bundle_name].emplace(*waiver->bundle, of.gate);
+      }
     } else if (!of.certificate.empty()) {
       gate.certificate = of.certificate;
       gate.rests_on = all_below(counted_.facts(), of.certificate);
@@ -125,7 +132,7 @@ class OneRelease {
     to_.status = Status::ready;
     to_.can_sign = true;
     to_.needed = sign->threshold;
-    Word word = counted_.approved(to_.content);
+    Word word = counted_.approved(to_.content, Counted::Spent::no);
     to_.reasons.push_back("all gates are closed; " + std::to_string(word.people.size()) + " of " +
                           std::to_string(to_.needed) + " signatures" +
                           (word.people.empty() ? std::string() : ": " + joined(word.people)));
@@ -177,7 +184,7 @@ class OneRelease {
         return "record " + brief(id) + ", on which it rests, " + why;
       }
     }
-    const Word word = counted_.approved(signoff->content);
+    const Word word = counted_.approved(signoff->content, Counted::Spent::yes);
     if (word.people.size() < signoff->needed) {
       return std::to_string(word.people.size()) + " of " + std::to_string(signoff->needed) +
              " signatures count now" + (word.notes.empty() ? "" : ": " + word.notes.front());

@@ -76,6 +76,10 @@ std::vector<std::string> composite_faults(const certify::Certified& says,
         wrong("decision " + brief(id) + " is not in the ledger");
       } else if (found->second.gate != part.gate || found->second.index > own.index) {
         wrong("decision " + brief(id) + " is on another gate, or came later");
+      } else if (const auto said = certify::read_decision(found->second); !said) {
+        wrong("decision " + brief(id) + ": " + said.error().message);
+      } else if (said->what == certify::Decision::What::reject) {
+        wrong("decision " + brief(id) + " rejects it");
       }
       if (revoked_then(id)) wrong("decision " + brief(id) + " was revoked already");
     }

@@ -112,12 +112,18 @@ class SignOffTest : public ::testing::Test {
     content.bundles = {{"toy", bundle}};
     content.people = standing::people_digest(people);
     if (change) change(content);
+    if (verifier.empty()) verifier = keys["state"]->public_key().key_id();
     if (approvals.empty()) approvals = {approve("ana", content), approve("ben", content)};
 
     Package made{{}, {}, yaml, {}, keys["state"]->public_key()};
-    certify::SignOff signoff{
-        content,    sha256(yaml), {}, {}, {"ana", "ben"}, 2, keys["state"]->public_key().key_id(),
-        clock.now()};
+    certify::SignOff signoff{content,
+                             sha256(yaml),
+                             {},
+                             {},
+                             {"ana", "ben"},
+                             2,
+                             verifier,
+                             clock.now() + std::chrono::seconds(1)};  // when append() signs it
     for (const char* name : {"ana", "ben", "eve"}) {
       const std::string file = std::string(name) + ".pem.pub";
       made.key_files[file] = read_file(folder / file).value();
@@ -149,6 +155,7 @@ class SignOffTest : public ::testing::Test {
   std::vector<ledger::Record> approvals;
   std::function<void(certify::ReleaseContent&)> change;
   std::string signed_by = "state";
+  std::string verifier;  ///< the key that the sign-off says it is signed with
 };
 
 TEST_F(SignOffTest, WhatWasSignedHolds) {
@@ -217,6 +224,25 @@ TEST_F(SignOffTest, AWaiverThatHadEndedWaivesNothing) {
   waiver = waive(clock.now() + std::chrono::seconds(2));
   clock.advance(std::chrono::seconds(2));
   EXPECT_THAT(faults(package()), HasSubstr("it had ended before the sign-off"));
+}
+
+TEST_F(SignOffTest, AWaiverForOneBundleWaivesForNoOther) {
+  certify::Waiver said{"two", policy_of("two"), sha256("another"), "toy", clock.now() + 30 * kDay,
+                       "ana", "later"};
+  waiver = append("ana", RecordKind::waiver, "two", sha256("another"), statement_of(said));
+  EXPECT_THAT(faults(package()), HasSubstr("it is for another bundle 'toy'"));
+}
+
+TEST_F(SignOffTest, TheStateThatSignedIsTheOneThatItNames) {
+  verifier = std::string(64, 'a');
+  EXPECT_THAT(faults(package()), HasSubstr("another state's key"));
+}
+
+TEST_F(SignOffTest, NothingIsDatedBeforeWhatTheLogHadAlready) {
+  Package made = package();
+  // As a forged log has it: an approval that is older than the certificate before it.
+  made.records.at(approvals[0].id).time -= 30 * kDay;
+  EXPECT_THAT(faults(made), HasSubstr("dated before what the log had already"));
 }
 
 TEST_F(SignOffTest, NobodyCountsTwiceAndNobodyWithoutTheRole) {

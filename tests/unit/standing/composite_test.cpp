@@ -130,6 +130,18 @@ TEST_F(CompositeTest, ANewerPassOfAPartTakesNothingFromIt) {
   EXPECT_THAT(why("matrix"), HasSubstr("toy/correctness is closed for another bundle now"));
 }
 
+TEST_F(CompositeTest, ANewerPassOfAPartDoesNotMakeTheOneThatIsCitedYounger) {
+  close_parts();
+  certify_matrix();
+  clock.advance(14 * kDay);
+  close_parts();
+  EXPECT_EQ(status("matrix"), "pass");
+  clock.advance(7 * kDay);
+  EXPECT_EQ(status("small"), "pass");
+  EXPECT_EQ(status("matrix"), "stale");
+  EXPECT_THAT(why("matrix"), HasSubstr("too old"));
+}
+
 TEST_F(CompositeTest, AFailedPartFailsIt) {
   close_parts();
   certify_matrix();
@@ -241,6 +253,33 @@ TEST_F(CompositeTest, ASignOffStandsWhileNewerResultsComeIn) {
   // Whoever takes a signature back takes the sign-off with it.
   revoke("ana", release().signoff);
   EXPECT_EQ(release().status, ReleaseStanding::Status::stale);
+}
+
+TEST_F(CompositeTest, WhatWasSignedForARevokedSignOffDoesNotCountForAnother) {
+  close_parts();
+  certify_matrix();
+  approve("ben", release().content);
+  approve("eve", release().content);
+  revoke("ana", sign_off().id);
+  EXPECT_EQ(release().status, ReleaseStanding::Status::stale);
+  EXPECT_THAT(release().people, ::testing::IsEmpty());
+  // The same people may say it anew.
+  clock.advance(std::chrono::seconds(1));
+  approve("ben", release().content);
+  EXPECT_THAT(release().people, ::testing::ElementsAre("ben"));
+}
+
+TEST_F(CompositeTest, AKeysTimeIsPartOfWhoPeopleAre) {
+  const auto digest_with = [&](const std::string& first, const std::string& second) {
+    const auto read = policy::parse_qualification(
+        "schema_version: 1\ngates:\n  g: {kind: repeatability, arm: a, metrics: [m]}\n"
+        "people:\n  ana: {keys: [{file: ana.pem.pub" +
+            first + "}, {file: ben.pem.pub" + second + "}]}\n",
+        folder / "q.yaml");
+    return people_digest(load_people(read.value(), keys_beside(folder / "q.yaml")).value());
+  };
+  const std::string until = ", until: 2026-06-01T00:00:00Z";
+  EXPECT_NE(digest_with(until, ""), digest_with("", until));
 }
 
 TEST_F(CompositeTest, ASignOffByAForeignKeyIsNone) {

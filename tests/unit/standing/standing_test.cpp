@@ -212,6 +212,15 @@ TEST_F(CostTest, ARevokedDecisionLeavesTheQuestionOpen) {
   EXPECT_EQ(status("cost"), "needs-decision");
 }
 
+TEST_F(CostTest, TakingBackTheLastWordDoesNotBringBackTheOneBefore) {
+  decide("ana", decision_on(facts.gates["cost"], Decision::What::accept));
+  clock.advance(std::chrono::seconds(1));
+  const auto rejection = decide("ana", decision_on(facts.gates["cost"], Decision::What::reject));
+  EXPECT_EQ(status("cost"), "fail");
+  revoke("ana", rejection.id);
+  EXPECT_EQ(status("cost"), "needs-decision");
+}
+
 TEST_F(CostTest, ADecisionSaysNothingOfALaterQualification) {
   decide("ben", decision_on(facts.gates["cost"], Decision::What::accept));
   judged("cost", Verdict::needs_decision).interval = certify::Interval{1.021, 1.043};

@@ -76,10 +76,23 @@ TEST_F(CompositeCheck, WantsDecisionsOnThatGateFromBefore) {
   says.parts[1] = {"toy/performance", "cost", "", {"d1"}};
   EXPECT_THAT(faults(), ElementsAre(HasSubstr("decision d1 is not in the ledger")));
   ledger::Record record;
+  certify::Decision said;
+  said.gate = "cost";
+  said.person = "ana";
+  said.interval = certify::Interval{1.02, 1.04};
+  const auto record_of = [&](certify::Decision::What what) {
+    said.what = what;
+    Json statement = statement_of(said);
+    record.kind = ledger::RecordKind::decision;
+    record.envelope.payload = canonical_bytes(statement);
+    return record;
+  };
   record.id = "d1";
   record.gate = "cost";
   record.index = 7;
-  citable.decisions["d1"] = record;
+  citable.decisions["d1"] = record_of(certify::Decision::What::reject);
+  EXPECT_THAT(faults(), ElementsAre(HasSubstr("rejects it")));
+  citable.decisions["d1"] = record_of(certify::Decision::What::accept);
   EXPECT_THAT(faults(), IsEmpty());
   citable.decisions["d1"].gate = "repeat";
   EXPECT_THAT(faults(), ElementsAre(HasSubstr("on another gate")));

@@ -88,7 +88,8 @@ Result<Exit> run_verify_folder(Session& session, const Options& options) {
     }
     session.out << "  log  " << printable(checked->log_key) << '\n';
     if (!checked->anchored) {
-      session.out << "or have it compared: qualify verify DIR --file YOUR/qualification.yaml\n";
+      session.out << "or have them compared: qualify verify DIR --file YOUR/qualification.yaml "
+                     "--log-key YOUR/log.vkey\n";
     }
   }
   return exit;
