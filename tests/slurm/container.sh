@@ -85,6 +85,9 @@ expect 0 "$qualify" reservation grant theirs --gate contained
 expect 3 "$qualify" reservation check theirs --gate contained
 said 'Access denied to requested'
 expect 3 "$qualify" run contained --bundle contained --reservation theirs
+said 'the bundle passes API_TOKEN at launch, but it is not set'
+export API_TOKEN=hunter2
+expect 3 "$qualify" run contained --bundle contained --reservation theirs
 said 'Access denied to requested'
 scontrol delete reservation=theirs
 reserve night users=root 'nodes=gpu[0001-0004]'
@@ -95,7 +98,7 @@ expect 0 "$qualify" reservation check night --gate contained
 said 'nothing stands against a start'
 
 # A login shell's options for srun must not reach the job.
-export API_TOKEN=hunter2 SLURM_NTASKS=1 SRUN_CONTAINER=other SLURM_CPU_BIND=none SBATCH_EXCLUSIVE=user
+export SLURM_NTASKS=1 SRUN_CONTAINER=other SLURM_CPU_BIND=none SBATCH_EXCLUSIVE=user
 "$qualify" run contained --bundle contained --reservation night
 attempt=.qualify/runs/contained-2/a/attempt-1
 given=$attempt/output/environment
