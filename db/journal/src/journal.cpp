@@ -106,8 +106,12 @@ Result<std::vector<std::string>> Journal::qualifications(const std::string& gate
 
 Result<std::vector<std::string>> Journal::latest_qualifications() const {
   auto select = database_->prepare(
-      "SELECT name FROM qualification WHERE id IN (SELECT MAX(id) FROM qualification WHERE EXISTS "
-      "(SELECT 1 FROM event WHERE qualification = name) GROUP BY gate) ORDER BY id");
+      // From each gate's newest back, so that only few of many have their events looked for.
+      "SELECT name FROM qualification WHERE id IN (SELECT (SELECT id FROM qualification AS newest "
+      "WHERE newest.gate = gates.gate AND EXISTS (SELECT 1 FROM event WHERE qualification = "
+      "newest.name) ORDER BY number DESC LIMIT 1) FROM (SELECT DISTINCT gate FROM qualification) "
+      "AS "
+      "gates) ORDER BY id");
   if (!select) return tl::unexpected(select.error());
   return names_of(*select);
 }

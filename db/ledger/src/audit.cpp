@@ -1,9 +1,8 @@
 #include <algorithm>
-#include <atomic>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <thread>
 
+#include "qualify/base/parallel.hpp"
 #include "qualify/ledger/log.hpp"
 #include "qualify/ledger/merkle.hpp"
 
@@ -11,7 +10,7 @@ namespace qualify::ledger {
 
 namespace {
 
-constexpr std::size_t kBatch = 4096;  // records in memory at once
+constexpr std::size_t kBatch = 1024;  // records in memory at once
 
 /// All complete subtrees of a log, in memory: 64 bytes a leaf.
 class Tree {
@@ -74,23 +73,16 @@ std::vector<Checked> check_all(const std::vector<Record>& records, Keys& keys, u
     }
   }
   std::vector<Checked> results(records.size());
-  std::atomic<std::size_t> next = 0;
-  const auto work = [&] {
-    for (std::size_t i = next++; i < records.size(); i = next++) {
-      results[i] = check(records[i], keys.at(records[i].public_key_pem));
-    }
-  };
-  std::vector<std::jthread> others;
-  for (unsigned i = 1; i < threads; ++i) others.emplace_back(work);
-  work();
-  others.clear();  // joins
+  for_each_index(records.size(), threads, [&](std::size_t i) {
+    results[i] = check(records[i], keys.at(records[i].public_key_pem));
+  });
   return results;
 }
 
 class Audit {
  public:
-  Audit(journal::Database& database, unsigned threads)
-      : database_(&database), threads_(std::max(1U, threads)) {}
+  Audit(journal::Database& database, unsigned threads, const VisitBatch& visit)
+      : database_(&database), threads_(std::max(1U, threads)), visit_(visit) {}
 
   void records() {
     std::vector<Record> batch;
@@ -109,6 +101,7 @@ class Audit {
         // Without a leaf (no usable key) the tree cannot be right any more, and says so below.
         tree_.add(results[i].leaf.value_or(Digest()));
       }
+      if (visit_ && !batch.empty()) visit_(batch);
       batch.clear();
     };
     std::int64_t expected = 0;
@@ -254,6 +247,7 @@ class Audit {
 
   journal::Database* database_;
   unsigned threads_;
+  const VisitBatch& visit_;
   Keys keys_;
   Time newest_ = Time::min();  ///< of the records so far
   Tree tree_;
@@ -263,8 +257,9 @@ class Audit {
 }  // namespace
 
 LogAudit audit_log(journal::Database& database, const std::optional<LogVerifier>& verifier,
-                   const std::vector<std::string>& remembered, unsigned threads) {
-  Audit audit(database, threads);
+                   const std::vector<std::string>& remembered, unsigned threads,
+                   const VisitBatch& visit) {
+  Audit audit(database, threads, visit);
   audit.records();
   audit.nodes();
   audit.checkpoints(verifier);

@@ -51,9 +51,7 @@ Result<std::optional<run::QualificationState>> find_qualification(run::State& st
     if (of_gate->empty()) return std::optional<run::QualificationState>();
     found = of_gate->back();
   }
-  const auto events = journal.events(found);
-  if (!events) return tl::unexpected(events.error());
-  auto derived = run::derive(*events);
+  auto derived = run::state_of(journal, found);
   if (!derived) return tl::unexpected(derived.error());
   return std::optional<run::QualificationState>(std::move(*derived));
 }

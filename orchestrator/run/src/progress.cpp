@@ -222,6 +222,12 @@ std::vector<Cost> cost_by_arm(std::span<const QualificationState> states) {
   return costs;
 }
 
+Result<QualificationState> state_of(const journal::Journal& journal, const std::string& name) {
+  const auto events = journal.events(name);
+  if (!events) return tl::unexpected(events.error());
+  return derive(*events);
+}
+
 Result<std::optional<Duration>> expected_duration(journal::Database& database,
                                                   const plan::Plan& plan) {
   struct Seen {
@@ -233,9 +239,7 @@ Result<std::optional<Duration>> expected_duration(journal::Database& database,
   const auto names = journal.qualifications(plan.gate);
   if (!names) return tl::unexpected(names.error());
   for (const std::string& name : *names) {
-    const auto events = journal.events(name);
-    if (!events) return tl::unexpected(events.error());
-    const auto state = derive(*events);
+    const auto state = state_of(journal, name);
     if (!state) return tl::unexpected(state.error());
     if (state->plan.bundle != plan.bundle) continue;
     for (const RunState& run : state->runs) {
@@ -264,9 +268,7 @@ Result<std::vector<QualificationState>> open_qualifications(journal::Database& d
   if (!gate.empty() && names->size() > 1) names->erase(names->begin(), names->end() - 1);
   std::vector<QualificationState> all;
   for (const std::string& name : *names) {
-    const auto events = journal.events(name);
-    if (!events) return tl::unexpected(events.error());
-    auto state = derive(*events);
+    auto state = state_of(journal, name);
     if (!state) return tl::unexpected(state.error());
     if (state->open()) all.push_back(std::move(*state));
   }

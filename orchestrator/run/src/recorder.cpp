@@ -44,9 +44,7 @@ Result<std::vector<journal::Event>> Recorder::append_all(const std::string& qual
 }
 
 Result<QualificationState> Recorder::state_of(const std::string& qualification) const {
-  const auto events = journal_.events(qualification);
-  if (!events) return tl::unexpected(events.error());
-  return derive(*events);
+  return run::state_of(journal_, qualification);
 }
 
 }  // namespace qualify::run

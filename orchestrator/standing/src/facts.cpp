@@ -61,12 +61,6 @@ Result<void> read_certificates(const ledger::Ledger& ledger, std::vector<std::st
   return {};
 }
 
-Result<run::QualificationState> state_of(const journal::Journal& journal, const std::string& name) {
-  const auto events = journal.events(name);
-  if (!events) return tl::unexpected(events.error());
-  return run::derive(*events);
-}
-
 /// Bounds of the overhead, as the judgement has them.
 Result<certify::Interval> read_interval(const run::State& state, const Digest& judgement) {
   const auto bytes = state.evidence.read(judgement);
@@ -87,7 +81,7 @@ Result<void> read_gates(run::State& state, Facts& facts) {
   const auto names = journal.latest_qualifications();
   if (!names) return tl::unexpected(names.error());
   for (const std::string& name : *names) {
-    auto latest = state_of(journal, name);
+    auto latest = run::state_of(journal, name);
     if (!latest) return tl::unexpected(latest.error());
     const std::string gate = latest->plan.gate;
     GateFacts& of = facts.gates[gate];
@@ -98,7 +92,7 @@ Result<void> read_gates(run::State& state, Facts& facts) {
       const auto finished = journal.latest_with(gate, run::event::kVerdict);
       if (!finished) return tl::unexpected(finished.error());
       if (!finished->empty()) {
-        auto before = state_of(journal, *finished);
+        auto before = run::state_of(journal, *finished);
         if (!before) return tl::unexpected(before.error());
         of.finished = std::move(*before);
       }

@@ -70,10 +70,9 @@ class Standings {
         if (facts == counted_.facts().gates.end() || !facts->second.finished) continue;
         const auto& topology = facts->second.finished->plan.topology;
         if (std::uint64_t{topology.nodes} * topology.gpus_per_node >= wanted) continue;
-        larger.supporting.push_back(smaller.gate + " passed on " + std::to_string(topology.nodes) +
-                                    (topology.nodes == 1 ? " node x " : " nodes x ") +
-                                    std::to_string(topology.gpus_per_node) + " GPUs (" +
-                                    brief(smaller.certificate) + ")");
+        larger.supporting.push_back(smaller.gate + " passed on " +
+                                    policy::Scale{topology.nodes, topology.gpus_per_node}.str() +
+                                    " (" + brief(smaller.certificate) + ")");
       }
     }
   }

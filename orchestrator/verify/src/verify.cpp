@@ -1,6 +1,7 @@
 #include "qualify/verify/verify.hpp"
 
 #include <algorithm>
+#include <deque>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -18,7 +19,7 @@ namespace qualify::verify {
 
 namespace {
 
-constexpr std::size_t kBatch = 1024;  // records or qualifications in memory at once
+constexpr std::size_t kBatch = 1024;  // qualifications in memory at once
 
 struct Certificate {
   std::string id;
@@ -58,6 +59,14 @@ Result<Certificate> read_certificate(const ledger::Record& record) {
 
 using Evidence = std::map<std::string, Digest>;  ///< by run
 
+/// What is held against the certificate that a qualification earned.
+struct Earned {
+  std::optional<policy::Verdict> verdict;
+  Digest bundle, plan, policy;
+  Evidence evidence;
+  std::string certificate;  ///< id, or empty
+};
+
 Result<ledger::PublicKey> own_key(const run::State& state) {
   return ledger::load_public_key(state.paths.signing_key().string() + ".pub");
 }
@@ -75,7 +84,6 @@ class Verification {
   Result<Found> run() {
     for (Error& fault : state_.database.check()) found_.faults.push_back(std::move(fault));
     if (auto read = check_log(); !read) return tl::unexpected(read.error());
-    if (auto read = check_records(); !read) return tl::unexpected(read.error());
     if (auto read = check_qualifications(); !read) return tl::unexpected(read.error());
     check_certificates();
     check_signoffs();
@@ -85,46 +93,35 @@ class Verification {
   }
 
  private:
+  /// The audit checks every signature; here it is whose, and what certificates say.
   Result<void> check_log() {
     const auto verifier = run::log_verifier(state_.paths);
     if (!verifier) return tl::unexpected(verifier.error());
+    const auto ours = own_key(state_);
+    if (!ours) return tl::unexpected(ours.error());
     auto audit =
-        ledger::audit_log(state_.database, *verifier, options_.remembered, options_.threads);
+        ledger::audit_log(state_.database, *verifier, options_.remembered, options_.threads,
+                          [&](const auto& records) { check_records(*ours, records); });
     found_.records = audit.size;
     found_.checkpoints = audit.checkpoints;
     for (Error& fault : audit.faults) found_.faults.push_back(std::move(fault));
+    citable_.revoked =
+        revoked_at(revocations_, *ours, options_.people ? &*options_.people : nullptr);
     return {};
   }
 
-  /// The log's audit has checked every signature; here it is whose, and what certificates say.
-  Result<void> check_records() {
-    const auto ours = own_key(state_);
-    if (!ours) return tl::unexpected(ours.error());
-    std::vector<ledger::Record> batch;
-    const auto flush = [&] {
-      std::vector<std::optional<Result<Certificate>>> certificates(batch.size());
-      for_each_index(batch.size(), options_.threads, [&](std::size_t i) {
-        if (batch[i].kind == ledger::RecordKind::certificate) {
-          certificates[i] = read_certificate(batch[i]);
-        }
-      });
-      for (std::size_t i = 0; i < batch.size(); ++i) {
-        check_whose(*ours, batch[i]);
-        if (batch[i].bundle != Digest()) bundles_[batch[i].bundle].insert(words(batch[i]));
-        if (certificates[i]) take(batch[i], std::move(*certificates[i]));
+  void check_records(const ledger::PublicKey& ours, const std::vector<ledger::Record>& records) {
+    std::vector<std::optional<Result<Certificate>>> certificates(records.size());
+    for_each_index(records.size(), options_.threads, [&](std::size_t i) {
+      if (records[i].kind == ledger::RecordKind::certificate) {
+        certificates[i] = read_certificate(records[i]);
       }
-      batch.clear();
-    };
-    auto read =
-        ledger::Ledger(state_.database).for_each([&](std::int64_t, Result<ledger::Record> record) {
-          if (!record) return;  // named by the audit
-          batch.push_back(std::move(*record));
-          if (batch.size() == kBatch) flush();
-        });
-    flush();
-    citable_.revoked =
-        revoked_at(revocations_, *ours, options_.people ? &*options_.people : nullptr);
-    return read;
+    });
+    for (std::size_t i = 0; i < records.size(); ++i) {
+      check_whose(ours, records[i]);
+      if (records[i].bundle != Digest()) bundles_[records[i].bundle].insert(words(records[i]));
+      if (certificates[i]) take(records[i], std::move(*certificates[i]));
+    }
   }
 
   void take(const ledger::Record& record, Result<Certificate> certificate) {
@@ -242,7 +239,13 @@ class Verification {
       bundles_[baseline->bundle].insert(what);
     }
     if (derived->judgement) judgements_[*derived->judgement].insert(what);
-    qualifications_.emplace(name, std::move(*derived));
+    Earned earned{
+        derived->verdict,    derived->plan.bundle, derived->plan_digest, derived->plan.policy, {},
+        derived->certificate};
+    for (const run::RunState& each : derived->runs) {
+      if (each.evidence) earned.evidence[each.run.id] = *each.evidence;
+    }
+    qualifications_.emplace(name, std::move(earned));
   }
 
   void check_composite(const Certificate& certificate) {
@@ -272,27 +275,22 @@ class Verification {
         disagrees("there is no qualification " + certificate.says.qualification);
         continue;
       }
-      const run::QualificationState& earned = found->second;
+      const Earned& earned = found->second;
       if (!earned.verdict || policy::name_of(*earned.verdict) != certificate.says.verdict) {
         disagrees("the verdict is another");
       }
-      if (earned.plan.bundle != certificate.bundle) disagrees("the bundle is another");
-      if (earned.plan_digest != certificate.says.plan) disagrees("the plan is another");
-      if (earned.plan.policy != certificate.says.policy) disagrees("the policy is another");
+      if (earned.bundle != certificate.bundle) disagrees("the bundle is another");
+      if (earned.plan != certificate.says.plan) disagrees("the plan is another");
+      if (earned.policy != certificate.says.policy) disagrees("the policy is another");
       Evidence cited;
       for (const auto& run : certificate.says.runs) cited[run.run] = run.evidence;
-      Evidence evidence;
-      for (const run::RunState& each : earned.runs) {
-        if (each.evidence) evidence[each.run.id] = *each.evidence;
-      }
-      if (evidence != cited) disagrees("the evidence is another");
+      if (earned.evidence != cited) disagrees("the evidence is another");
     }
-    for (const auto& [name, qualification] : qualifications_) {
-      if (!qualification.certificate.empty() && !ids.contains(qualification.certificate)) {
-        note(
-            fail(Errc::integrity,
-                 "certificate " + qualification.certificate.substr(0, 12) + " is not in the ledger",
-                 "qualification " + name));
+    for (const auto& [name, earned] : qualifications_) {
+      if (!earned.certificate.empty() && !ids.contains(earned.certificate)) {
+        note(fail(Errc::integrity,
+                  "certificate " + earned.certificate.substr(0, 12) + " is not in the ledger",
+                  "qualification " + name));
       }
     }
   }
@@ -318,8 +316,15 @@ class Verification {
   }
 
   void recompute() {
-    for (const auto& [name, qualification] : qualifications_) {
-      if (!qualification.finished()) continue;
+    const journal::Journal journal(state_.database);
+    for (const auto& [name, earned] : qualifications_) {
+      if (!earned.verdict) continue;
+      const auto derived = run::state_of(journal, name);
+      if (!derived) {
+        note(tl::unexpected(derived.error()), {"qualification " + name});
+        continue;
+      }
+      const run::QualificationState& qualification = *derived;
       const auto again = run::judge_recorded(state_, qualification, options_.scratch);
       if (!again) {
         note(tl::unexpected(again.error()), {"qualification " + name});
@@ -357,11 +362,11 @@ class Verification {
   run::State& state_;
   const Options& options_;
   Found found_;
-  std::vector<Certificate> certificates_;
+  std::deque<Certificate> certificates_;
   Citable citable_;
   std::vector<ledger::Record> revocations_;
   std::vector<ledger::Record> signoffs_;
-  std::map<std::string, run::QualificationState> qualifications_;
+  std::map<std::string, Earned> qualifications_;
   /// Who rests on what.
   std::map<Digest, std::set<std::string>> bundles_;
   std::map<Digest, std::set<std::string>> evidence_;

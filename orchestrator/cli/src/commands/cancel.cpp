@@ -83,10 +83,7 @@ Result<Exit> run_cancel(Session& session, const Options& options) {
     const auto lock = wait_for_lock(session, *state);
     if (!lock) return tl::unexpected(lock.error());
     // Between our look and the lock, the qualify that held it may have begun another attempt.
-    const journal::Journal reader(state->database);
-    const auto events = reader.events(one.name);
-    if (!events) return tl::unexpected(events.error());
-    const auto now = run::derive(*events);
+    const auto now = run::state_of(journal::Journal(state->database), one.name);
     if (!now) return tl::unexpected(now.error());
     if (now->finished()) {
       session.out << one.name

@@ -136,9 +136,7 @@ Result<std::vector<run::QualificationState>> load(run::State& state, const std::
   if (!names) return tl::unexpected(names.error());
   std::vector<run::QualificationState> found;
   for (const std::string& name : *names) {
-    const auto events = journal.events(name);
-    if (!events) return tl::unexpected(events.error());
-    auto derived = run::derive(*events);
+    auto derived = run::state_of(journal, name);
     if (!derived) return tl::unexpected(derived.error());
     found.push_back(std::move(*derived));
   }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -57,6 +58,8 @@ class Log {
 [[nodiscard]] Result<Checkpoint> verify_entry(const Json& entry, const Envelope& envelope,
                                               const PublicKey& key, const LogVerifier& verifier);
 
+using VisitBatch = std::function<void(const std::vector<Record>& records)>;
+
 struct LogAudit {
   std::uint64_t size = 0;       ///< records
   std::size_t checkpoints = 0;  ///< that were checked
@@ -68,9 +71,12 @@ struct LogAudit {
 /// gaps, every tree node, every kept checkpoint's signature and root, and `remembered`: checkpoints
 /// that somebody kept elsewhere, whose log this must continue.
 /// Without a verifier the signatures of checkpoints are not checked, and that is a fault if there
-/// are any. `threads`: for record signatures, at least 1.
+/// are any. `threads`: for record signatures, at least 1. `visit` is given the records as well, in
+/// log order, some at a time, right or wrong as they are; of a row that is no record only the fault
+/// is told.
 [[nodiscard]] LogAudit audit_log(journal::Database& database,
                                  const std::optional<LogVerifier>& verifier,
-                                 const std::vector<std::string>& remembered, unsigned threads);
+                                 const std::vector<std::string>& remembered, unsigned threads,
+                                 const VisitBatch& visit = {});
 
 }  // namespace qualify::ledger

@@ -125,6 +125,10 @@ class KnownCriteria {
 [[nodiscard]] Result<QualificationState> derive(const std::vector<journal::Event>& events,
                                                 KnownCriteria* known = nullptr);
 
+/// The same from the journal. Errors: as derive; busy, io.
+[[nodiscard]] Result<QualificationState> state_of(const journal::Journal& journal,
+                                                  const std::string& name);
+
 /// How long all runs of a plan will take, by the mean of whole earlier runs of the same gate,
 /// bundle and arms, from submission to end. Nothing where some arm was never run to its end.
 /// Errors: busy, io, integrity.
