@@ -9,11 +9,6 @@ source "$(dirname "${BASH_SOURCE[0]}")/../support/project.sh"
 qualify=$1 source_folder=$3
 log_size=${QUALIFY_LOG_SIZE:-800M} # of the loud workload; 10G shows the same in minutes
 folder=$(mktemp -d)
-failed() {
-  echo "FAILED: $1 (folder: $folder)" >&2
-  cat "$folder/out" "$folder/err" >&2
-  exit 1
-}
 mkdir "$folder/code"
 cp "$(find "$source_folder/tests/data" -name "events.out.tfevents.*" | sort | head -n 1)" "$folder/code/events"
 cat >"$folder/code/work" <<'END'

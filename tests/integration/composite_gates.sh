@@ -9,18 +9,6 @@ set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/../support/project.sh"
 qualify=$1
 folder=$(mktemp -d)
-failed() {
-  echo "FAILED: $1 (folder: $folder)" >&2
-  cat "$folder/out" "$folder/err" >&2
-  exit 1
-}
-expect() { # CODE TEXT ARGUMENTS…: exit code, and a text that stands in what was printed
-  local wanted=$1 text=$2 got=0
-  shift 2
-  "$qualify" "$@" >out 2>err || got=$?
-  ((got == wanted)) || failed "'qualify $*' ended with $got, not $wanted"
-  cat out err | tr '\n' ' ' | tr -s ' ' | grep -qF -- "$text" || failed "'qualify $*' does not say '$text'"
-}
 certificate() { "$qualify" cert list --gate "$1" --json | grep '"id"' | tail -n 1 | cut -d'"' -f4; }
 isolate
 mkdir "$folder/code"

@@ -10,11 +10,6 @@ qualify=$1 source_folder=$3
 folder=$(mktemp -d)
 workload=
 trap '[[ -z $workload ]] || kill "$workload" 2>/dev/null || true' EXIT
-failed() {
-  echo "FAILED: $1 (folder: $folder)" >&2
-  cat "$folder"/out "$folder"/err >&2
-  exit 1
-}
 expect() { # CODE ARGUMENTS…
   local wanted=$1 got=0
   shift

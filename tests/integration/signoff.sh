@@ -8,11 +8,6 @@ set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/../support/project.sh"
 qualify=$1
 folder=$(mktemp -d)
-failed() {
-  echo "FAILED: $1 (folder: $folder)" >&2
-  cat "$folder/out" "$folder/err" >&2
-  exit 1
-}
 isolate
 mkdir "$folder/code"
 # Equal values in every run; 3 % more time a step in arm det, and a little noise.
@@ -61,13 +56,6 @@ chmod 600 phrase
 "$qualify" init >/dev/null
 "$qualify" bundle seal --quiet bundle.yaml >/dev/null
 
-expect() { # CODE TEXT ARGUMENTS…: exit code, and a text that stands in what was printed
-  local wanted=$1 text=$2 got=0
-  shift 2
-  "$qualify" "$@" >out 2>err || got=$?
-  ((got == wanted)) || failed "'qualify $*' ended with $got, not $wanted"
-  cat out err | tr '\n' ' ' | tr -s ' ' | grep -qF -- "$text" || failed "'qualify $*' does not say '$text'"
-}
 
 # Before anything: every declared gate is there.
 expect 0 'has not been run' status

@@ -8,11 +8,6 @@ set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/../support/project.sh"
 qualify=$1
 folder=$(mktemp -d)
-failed() {
-  echo "FAILED: $1 (folder: $folder)" >&2
-  cat "$folder/out" "$folder/err" >&2
-  exit 1
-}
 write_workload <<'END'
 # one metric, equal in every run
 END
@@ -28,13 +23,6 @@ write_gates one 'two steps: 1'
 "$qualify" run two --bundle whole >out 2>err || failed "gate two"
 "$qualify" log checkpoint >late.txt
 
-expect() { # CODE TEXT ARGUMENTS…: exit code, and a text that stands in what was printed
-  local wanted=$1 text=$2 got=0
-  shift 2
-  "$qualify" "$@" >out 2>err || got=$?
-  ((got == wanted)) || failed "'qualify $*' ended with $got, not $wanted"
-  cat out err | tr '\n' ' ' | tr -s ' ' | grep -qF "$text" || failed "'qualify $*' does not say '$text'"
-}
 expect 0 '2 verdicts, all the same' verify --recompute --checkpoint early.txt
 expect 0 'every signature' log verify --checkpoint early.txt --checkpoint late.txt
 expect 0 '"ok": true' verify --json

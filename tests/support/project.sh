@@ -1,7 +1,25 @@
 # shellcheck shell=bash
 # Sourced by tests that take a project of their own through the built program. They set this to a
-# fresh folder, and lay the code into $folder/code.
-folder=
+# fresh folder, `qualify` to the program, and lay the code into $folder/code.
+folder='' qualify=''
+
+# Ends the test: what was wrong, what the last command printed, and where everything lies.
+failed() {
+  echo "FAILED: $1 (folder: $folder)" >&2
+  cat "$folder/out" "$folder/err" >&2 2>/dev/null || true
+  exit 1
+}
+
+# expect CODE TEXT ARGUMENTS…: the exit code of $qualify, and a text that stands in what it printed,
+# wherever its lines break.
+expect() {
+  local wanted=$1 text=$2 got=0
+  shift 2
+  "$qualify" "$@" >"$folder/out" 2>"$folder/err" || got=$?
+  ((got == wanted)) || failed "'qualify $*' ended with $got, not $wanted"
+  cat "$folder/out" "$folder/err" | tr '\n' ' ' | tr -s ' ' | grep -qF -- "$text" ||
+    failed "'qualify $*' does not say '$text'"
+}
 
 # Nothing of whoever runs a test steers git or qualify.
 isolate() { export GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_SYSTEM=/dev/null HOME=$folder; }
