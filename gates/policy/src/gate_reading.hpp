@@ -43,6 +43,10 @@ void write_enablement(const Gate& gate, Json& json);
 void read_equality(spec::Fields& fields, Gate& gate);
 void write_equality(const Gate& gate, Json& json);
 
+/// A decimal number above one number and at most another; a fault otherwise.
+[[nodiscard]] double read_decimal(spec::Fields& fields, const char* key, double above, double most,
+                                  const std::string& hint);
+
 /// How pairs of launches are timed: metric, looks, pairs, placebo, exclusions.
 void read_timing(spec::Fields& fields, Gate& gate);
 void write_timing(const Gate& gate, Json& json);

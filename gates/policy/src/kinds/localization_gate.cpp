@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <charconv>
 #include <limits>
 #include <nlohmann/json.hpp>
 
@@ -17,17 +16,6 @@ std::vector<std::string> causes() {
   std::vector<std::string> names;
   for (const traces::Cause cause : traces::kCauses) names.emplace_back(name_of(cause));
   return names;
-}
-
-double bound_of(spec::Fields& fields) {
-  const std::string text = fields.required_text("below");
-  double below = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), below);
-  if (error != std::errc{} || end != text.data() + text.size() || !(below > 1 && below <= 10)) {
-    fields.fault(fields.mark("below"), "'" + text + "' is no bound on the cost of tracing",
-                 "a ratio of step times greater than 1: 1.01 allows 1 %");
-  }
-  return below;
 }
 
 Plant read_plant(const std::string& arm, spec::Fields& fields, std::uint32_t all) {
@@ -121,7 +109,8 @@ void read_localization(spec::Fields& fields, Gate& gate) {
     fields.fault(fields.mark("planted"), name + " plants nothing, and finds nothing");
   }
   fields.section("overhead", "overhead of " + name, [&](spec::Fields& overhead) {
-    own.overhead_below = bound_of(overhead);
+    own.overhead_below = read_decimal(overhead, "below", 1, 10,
+                                      "a ratio of step times: 1.01 allows 1 % of it to be tracing");
     read_timing(overhead, gate);
   });
   read_equality(fields, gate);

@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <charconv>
 #include <nlohmann/json.hpp>
 
@@ -9,22 +11,13 @@ namespace {
 
 const std::vector<std::string> kDecisions = {"change-overhead", "mode-overhead"};
 
-double alpha_of(spec::Fields& look) {
-  const std::string text = look.required_text("alpha");
-  double alpha = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), alpha);
-  if (error != std::errc{} || end != text.data() + text.size() || !(alpha > 0 && alpha < 0.5)) {
-    look.fault(look.mark("alpha"), "alpha '" + text + "' is not a number between 0 and 0.5",
-               "the share of the 5% error that this look spends, such as 0.01");
-  }
-  return alpha;
-}
-
 /// `pairs`, and `looks` where the gate decides at more than one number of pairs.
 void read_looks(spec::Fields& fields, Gate& gate) {
   fields.each("looks", "look of gate '" + gate.name + "'", [&](spec::Fields& look) {
     const auto pairs = static_cast<std::uint32_t>(look.integer("pairs", 4, 4, kMaxRuns));
-    gate.looks.push_back({pairs, alpha_of(look)});
+    const double alpha = read_decimal(
+        look, "alpha", 0, 0.5, "the share of the 5% error that this look spends, such as 0.01");
+    gate.looks.push_back({pairs, alpha});
   });
   const std::uint32_t last = gate.looks.empty() ? 4 : gate.looks.back().pairs;
   gate.pairs = static_cast<std::uint32_t>(fields.integer("pairs", last, 1, kMaxRuns));
@@ -94,6 +87,21 @@ Json looks_json(const Gate& gate) {
 }
 
 }  // namespace
+
+double read_decimal(spec::Fields& fields, const char* key, double above, double most,
+                    const std::string& hint) {
+  const std::string text = fields.required_text(key);
+  double number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc{} || end != text.data() + text.size() ||
+      !(number > above && number <= most)) {
+    fields.fault(
+        fields.mark(key),
+        fmt::format("{} '{}' is not a number above {}, and at most {}", key, text, above, most),
+        hint);
+  }
+  return number;
+}
 
 void read_timing(spec::Fields& fields, Gate& gate) {
   gate.metric = fields.text("metric", "iteration-time");
