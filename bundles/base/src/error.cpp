@@ -1,6 +1,7 @@
 #include "qualify/base/error.hpp"
 
 #include <cerrno>
+#include <iterator>
 #include <system_error>
 
 namespace qualify {
@@ -16,6 +17,13 @@ std::string Error::describe() const {
 
 Unexpected fail(Errc code, std::string message, std::string context, std::string hint) {
   return Unexpected(Error{code, std::move(message), std::move(context), std::move(hint), {}});
+}
+
+Unexpected fail_all(std::vector<Error> errors) {
+  Error first = std::move(errors.front());
+  first.others.insert(first.others.end(), std::make_move_iterator(errors.begin() + 1),
+                      std::make_move_iterator(errors.end()));
+  return Unexpected(std::move(first));
 }
 
 Unexpected fail_errno(int error_number, std::string message, std::string context) {

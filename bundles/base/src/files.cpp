@@ -77,11 +77,11 @@ Result<std::string> read_file(const fs::path& path, std::uint64_t limit) {
   return content;
 }
 
-Result<HashedFile> hash_file(const fs::path& path) {
+Result<HashedFile> hash_file(const fs::path& path, const Sink& watch) {
   Sha256 hash;
   const auto size = read_stream(path, [&](std::span<const std::byte> piece) -> Result<void> {
     hash.update(piece);
-    return {};
+    return watch ? watch(piece) : Result<void>();
   });
   if (!size) return tl::unexpected(size.error());
   return HashedFile{hash.finish(), *size};

@@ -35,27 +35,6 @@ std::vector<std::string> wrapped(const std::string& text, std::size_t room) {
 
 }  // namespace
 
-std::string printable(const std::string& text) {
-  std::string clean = printable_lines(text);
-  std::replace(clean.begin(), clean.end(), '\n', ' ');
-  return clean;
-}
-
-std::string printable_lines(const std::string& text) {
-  std::string clean = text;
-  for (std::size_t i = 0; i < clean.size(); ++i) {
-    const auto byte = static_cast<unsigned char>(clean[i]);
-    if (byte == '\t') clean[i] = ' ';
-    if ((byte < 0x20 && byte != '\n' && byte != '\t') || byte == 0x7F) clean[i] = '?';
-    // The C1 controls, U+0080 to U+009F: a terminal may take U+009B for the beginning of a command.
-    if (byte == 0xC2 && i + 1 < clean.size() && static_cast<unsigned char>(clean[i + 1]) < 0xA0 &&
-        static_cast<unsigned char>(clean[i + 1]) >= 0x80) {
-      clean[i] = clean[i + 1] = '?';
-    }
-  }
-  return clean;
-}
-
 void print_wrapped(std::ostream& out, const std::string& text, int indent, int width) {
   const auto room = static_cast<std::size_t>(std::max(width - indent, 20));
   bool first = true;

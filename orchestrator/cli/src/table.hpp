@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "qualify/base/text.hpp"
+
 namespace qualify::cli {
 
 /// Rows of text in aligned columns. The last column is wrapped at `width`, so that a table stays
@@ -18,12 +20,6 @@ class Table {
  private:
   std::vector<std::vector<std::string>> rows_;
 };
-
-/// The text with control characters replaced, safe to print on a terminal.
-[[nodiscard]] std::string printable(const std::string& text);
-
-/// The same, with its line breaks: an error's text.
-[[nodiscard]] std::string printable_lines(const std::string& text);
 
 /// Prints a paragraph wrapped at `width`; lines after the first are indented by `indent`.
 void print_wrapped(std::ostream& out, const std::string& text, int indent, int width);

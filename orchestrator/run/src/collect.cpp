@@ -76,16 +76,6 @@ Sink asking(const KeepOn& keep_on) {
   return [&keep_on](std::span<const std::byte>) { return keep_on(); };
 }
 
-Result<HashedFile> hash_asking(const fs::path& file, const KeepOn& keep_on) {
-  Sha256 hash;
-  const auto size = read_stream(file, [&](std::span<const std::byte> piece) -> Result<void> {
-    hash.update(piece);
-    return keep_on ? keep_on() : Result<void>();
-  });
-  if (!size) return tl::unexpected(size.error());
-  return HashedFile{hash.finish(), *size};
-}
-
 const OutputFile* recorded(const std::optional<Sentinel>& sentinel, const std::string& path) {
   if (!sentinel) return nullptr;
   const auto found = std::find_if(sentinel->files.begin(), sentinel->files.end(),
@@ -123,7 +113,7 @@ Result<Digest> collect(const EvidenceRequest& request, const store::Bundle& bund
     store::Descriptor stored;
     if (file.kind == "checkpoint") {
       // Too large to keep twice: its digests are the evidence.
-      const auto hashed = hash_asking(request.folder / file.path, keep_on);
+      const auto hashed = hash_file(request.folder / file.path, asking(keep_on));
       if (!hashed) return tl::unexpected(hashed.error());
       stored = {kFileType, hashed->digest, hashed->size, {}};
     } else {

@@ -107,10 +107,8 @@ Result<Exit> run_decide(Session& session, const Options& options) {
 
   const auto facts = standing::read_facts(signing->state, signing->qualification);
   if (!facts) return tl::unexpected(facts.error());
-  standing::Standing now;
-  for (auto& each : standing::standings(signing->qualification, *facts, session.clock.now())) {
-    if (each.gate == options.gate) now = std::move(each);
-  }
+  const auto all = standing::standings(signing->qualification, *facts, session.clock.now());
+  const standing::Standing now = *standing::find(all, options.gate);
   if (options.json) {
     session.print_json({{"record", record->id},
                         {"kind", "decision"},

@@ -37,10 +37,8 @@ Check check(const std::string& name, const Result<std::string>& result) {
 Result<std::string> look_at_database(run::State& state) {
   auto faults = rebuild::inspect(state.paths.folder);
   if (!faults.empty()) {
-    Error first = std::move(faults.front());
-    first.hint = "rebuild it from what lies beside it with: qualify doctor --rebuild";
-    first.others.assign(faults.begin() + 1, faults.end());
-    return Unexpected(std::move(first));
+    faults.front().hint = "rebuild it from what lies beside it with: qualify doctor --rebuild";
+    return fail_all(std::move(faults));
   }
   const auto names = journal::Journal(state.database).qualifications();
   if (!names) return tl::unexpected(names.error());
@@ -94,9 +92,7 @@ Result<std::string> look_at_environment(const Session& session, const run::State
     faults.push_back(std::move(missing));
   }
   if (!faults.empty()) {
-    Error first = std::move(faults.front());
-    first.others.assign(faults.begin() + 1, faults.end());
-    return Unexpected(std::move(first));
+    return fail_all(std::move(faults));
   }
   std::string text =
       std::to_string(bundle->required_environment.size()) + " required values, none disagrees";

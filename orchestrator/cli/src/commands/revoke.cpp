@@ -17,6 +17,12 @@ struct Options {
   bool json = false;
 };
 
+bool revoked(const standing::Facts& facts, const std::string& id) {
+  return standing::revoked_records(facts.records, facts.own_key,
+                                   facts.people ? &*facts.people : nullptr)
+      .contains(id);
+}
+
 Result<Exit> run_revoke(Session& session, const Options& options) {
   auto signing = begin_signing(session, options.signing, policy::role::kRevoke);
   if (!signing) return tl::unexpected(signing.error());
@@ -31,7 +37,7 @@ Result<Exit> run_revoke(Session& session, const Options& options) {
     return fail(Errc::refused, "a grant is taken back by whoever operates the state", what,
                 "qualify reservation revoke NAME --gate " + target->gate);
   }
-  if (standing::revoked_records(signing->facts).contains(target->id)) {
+  if (revoked(signing->facts, target->id)) {
     return fail(Errc::refused, "it is revoked already", what);
   }
   const auto record =
@@ -42,7 +48,7 @@ Result<Exit> run_revoke(Session& session, const Options& options) {
 
   const auto facts = standing::read_facts(signing->state, signing->qualification);
   if (!facts) return tl::unexpected(facts.error());
-  const bool counts = standing::revoked_records(*facts).contains(target->id);
+  const bool counts = revoked(*facts, target->id);
   // What fell with it: everything that was closed before and is not now.
   std::vector<std::string> fell;
   const auto after = standing::standings(signing->qualification, *facts, session.clock.now());

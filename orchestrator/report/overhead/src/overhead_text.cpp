@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "qualify/base/text.hpp"
 #include "qualify/report/overhead.hpp"
 
 namespace qualify::report {
@@ -43,10 +44,8 @@ class Page {
     add(line);
   }
 
-  void add(std::string line) {
-    for (char& c : line) {
-      if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F) c = '?';
-    }
+  void add(const std::string& text) {
+    std::string line = printable(text);
     line.erase(line.find_last_not_of(' ') + 1);
     text_ += line + "\n";
   }

@@ -47,6 +47,8 @@ using Unexpected = tl::unexpected<Error>;
 
 /// The same from errno (`error_number`): ENOSPC and EDQUOT become no_space, ENOENT not_found,
 /// others io. The system's text is appended to `message`.
+/// The first of them, with the others beside it. At least one.
+[[nodiscard]] Unexpected fail_all(std::vector<Error> errors);
 [[nodiscard]] Unexpected fail_errno(int error_number, std::string message,
                                     std::string context = {});
 

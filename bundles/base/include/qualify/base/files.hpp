@@ -47,7 +47,8 @@ struct HashedFile {
   Digest digest;
   std::uint64_t size = 0;  ///< bytes
 };
-[[nodiscard]] Result<HashedFile> hash_file(const fs::path& path);
+/// `watch` sees the bytes as well; its error ends the reading.
+[[nodiscard]] Result<HashedFile> hash_file(const fs::path& path, const Sink& watch = {});
 
 /// All bytes or an error. Errors: io, no_space.
 [[nodiscard]] Result<void> write_all(int fd, std::span<const std::byte> data,
