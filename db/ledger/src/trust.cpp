@@ -58,12 +58,7 @@ bool covers(const TrustedKey& key, Time time) {
 
 Result<Trust> Trust::make(std::vector<Person> persons, std::vector<Role> roles) {
   std::vector<Error> faults = faults_of(persons, roles);
-  if (!faults.empty()) {
-    Error first = std::move(faults.front());
-    first.others.assign(std::make_move_iterator(faults.begin() + 1),
-                        std::make_move_iterator(faults.end()));
-    return tl::unexpected(std::move(first));
-  }
+  if (!faults.empty()) return fail_all(std::move(faults));
   Trust trust;
   trust.persons_ = std::move(persons);
   trust.roles_ = std::move(roles);
@@ -75,6 +70,11 @@ Result<const Role*> Trust::role(const std::string& name) const {
                                   [&](const Role& each) { return each.name == name; });
   if (found == roles_.end()) return fail(Errc::not_found, "no role '" + name + "' is declared");
   return &*found;
+}
+
+std::uint32_t Trust::threshold(const std::string& name) const {
+  const auto declared = role(name);
+  return declared ? (*declared)->threshold : 1;
 }
 
 Result<std::string> Trust::person_of(const std::string& key_id, Time time,
@@ -115,29 +115,6 @@ Result<std::string> Trust::signer_of(const Record& record, const std::string& ro
     return tl::unexpected(std::move(error));
   }
   return person;
-}
-
-Result<Tally> Trust::tally(const std::vector<Record>& records, const std::string& role_name) const {
-  const auto wanted = role(role_name);
-  if (!wanted) return tl::unexpected(wanted.error());
-  Tally tally;
-  tally.needed = (*wanted)->threshold;
-  for (const Record& record : records) {
-    auto person = signer_of(record, role_name);
-    if (!person) {
-      tally.rejected.push_back(person.error());
-    } else if (std::find(tally.persons.begin(), tally.persons.end(), *person) !=
-               tally.persons.end()) {
-      tally.rejected.push_back({Errc::refused,
-                                *person + " signed already and counts once",
-                                "record " + record.id.substr(0, 12),
-                                {},
-                                {}});
-    } else {
-      tally.persons.push_back(std::move(*person));
-    }
-  }
-  return tally;
 }
 
 }  // namespace qualify::ledger

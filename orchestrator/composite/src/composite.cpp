@@ -13,12 +13,6 @@ namespace {
 using standing::Standing;
 using standing::Status;
 
-const Standing* find(const std::vector<Standing>& all, const std::string& gate) {
-  const auto found =
-      std::find_if(all.begin(), all.end(), [&](const Standing& each) { return each.gate == gate; });
-  return found == all.end() ? nullptr : &*found;
-}
-
 /// What closes each part; a certificate where there is one.
 std::vector<certify::PartCitation> citations(const Standing& whole) {
   std::vector<certify::PartCitation> cited;

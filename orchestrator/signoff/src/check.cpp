@@ -218,7 +218,7 @@ class Check {
   /// baseline once was.
   void follow(const Record& record, const policy::Gate* gate, std::set<std::string>& below) {
     by_state(record);
-    const auto says = standing::read_certificate(record, package_.state_key.key_id());
+    const auto says = standing::read_certificate(record, package_.state_key);
     if (!says.fault.empty()) return wrong(says.fault, named(record));
     if (says.verdict != "pass") wrong("it is no pass", named(record));
     if (gate != nullptr) {

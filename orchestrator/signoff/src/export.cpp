@@ -31,11 +31,7 @@ Result<void> export_release(run::State& state, const ledger::Record& signoff,
   }
   auto package = gather(state, signoff);
   if (!package) return tl::unexpected(package.error());
-  if (auto faults = check(*package); !faults.empty()) {
-    Error first = std::move(faults.front());
-    for (std::size_t i = 1; i < faults.size(); ++i) first.others.push_back(std::move(faults[i]));
-    return Unexpected(std::move(first));
-  }
+  if (auto faults = check(*package); !faults.empty()) return fail_all(std::move(faults));
   const auto verifier = run::log_verifier(state.paths);
   if (!verifier) return tl::unexpected(verifier.error());
   const ledger::Log log(state.database);

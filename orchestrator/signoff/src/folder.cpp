@@ -60,13 +60,7 @@ class FolderCheck {
     return file.lexically_relative(folder_.root).string();
   }
   /// The same for a message, on one line: names in the folder are whoever's who made it.
-  std::string name(const fs::path& file) const {
-    std::string text = to_utf8(relative(file));
-    for (char& c : text) {
-      if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F) c = '?';
-    }
-    return text;
-  }
+  std::string name(const fs::path& file) const { return printable(to_utf8(relative(file))); }
   std::optional<std::string> read(const fs::path& file) {
     expected_.insert(relative(file));
     // What a link points to travels with nobody, and what is no file may never end.

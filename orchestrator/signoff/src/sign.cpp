@@ -37,16 +37,6 @@ Result<Kept> keep(run::State& state, const std::string& text,
   return kept;
 }
 
-Unexpected all_of(std::vector<Error> faults) {
-  Error error{Errc::refused,
-              "what would be signed off does not hold: " + faults.front().describe(),
-              {},
-              {},
-              {}};
-  for (std::size_t i = 1; i < faults.size(); ++i) error.others.push_back(std::move(faults[i]));
-  return Unexpected(std::move(error));
-}
-
 Unexpected not_ready(const standing::ReleaseStanding& release) {
   Error error{Errc::refused,
               release.reasons.empty() ? "the release cannot be signed" : release.reasons.front(),
@@ -121,7 +111,12 @@ Result<Signed> sign_release(run::State& state, const std::filesystem::path& qual
     // Nothing is signed off that would not verify: the log keeps it for ever.
     const auto package = gather(state, *made->signoff);
     if (!package) return tl::unexpected(package.error());
-    if (auto faults = check(*package); !faults.empty()) return all_of(std::move(faults));
+    if (auto faults = check(*package); !faults.empty()) {
+      faults.insert(
+          faults.begin(),
+          {Errc::refused, "what would be signed off does not hold", "release " + name, {}, {}});
+      return fail_all(std::move(faults));
+    }
     return {};
   });
   if (!done) return tl::unexpected(done.error());

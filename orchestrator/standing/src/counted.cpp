@@ -47,39 +47,13 @@ std::string joined(const std::vector<std::string>& texts) {
   return all;
 }
 
-Counted::Counted(const Facts& facts) : facts_(&facts) {
-  struct Said {
-    std::set<std::string> people;
-  };
-  std::map<std::string, Said> by_target;
-  for (const ledger::Record& record : facts.records) {
-    if (record.kind != RecordKind::revocation) continue;
-    const auto revocation = certify::read_revocation(record);
-    if (!revocation || revoked_.contains(revocation->revokes)) continue;
-    std::string by;
-    if (record.envelope.key_id == facts.own_key && ledger::verify_record(record)) {
-      by = "this state";
-    } else if (facts.people) {
-      const auto person = facts.people->signer_of(record, policy::role::kRevoke);
-      if (!person) continue;
-      Said& said = by_target[revocation->revokes];
-      said.people.insert(*person);
-      if (said.people.size() < needed(policy::role::kRevoke)) continue;
-      by = joined({said.people.begin(), said.people.end()});
-    } else {
-      continue;
-    }
-    revoked_.emplace(revocation->revokes, Revoked{by, record.time, revocation->reason});
-  }
-}
+Counted::Counted(const Facts& facts)
+    : facts_(&facts),
+      revoked_(
+          revoked_records(facts.records, facts.own_key, facts.people ? &*facts.people : nullptr)) {}
 
 std::uint32_t Counted::needed(const char* role) const {
-  if (facts_->people) {
-    for (const ledger::Role& each : facts_->people->roles()) {
-      if (each.name == role) return each.threshold;
-    }
-  }
-  return 1;
+  return facts_->people ? facts_->people->threshold(role) : 1;
 }
 
 std::string Counted::why_revoked(const std::string& record) const {
@@ -292,8 +266,29 @@ Word Counted::approved(const certify::ReleaseContent& content, Spent spent) cons
   return word;
 }
 
-std::map<std::string, Revoked> revoked_records(const Facts& facts) {
-  return Counted(facts).revoked();
+std::map<std::string, Revoked> revoked_records(const std::vector<ledger::Record>& records,
+                                               const std::string& own_key,
+                                               const ledger::Trust* people) {
+  std::map<std::string, Revoked> revoked;
+  std::map<std::string, std::set<std::string>> said;  // who, by what they revoke
+  for (const ledger::Record& record : records) {
+    if (record.kind != RecordKind::revocation) continue;
+    const auto revocation = certify::read_revocation(record);
+    if (!revocation || revoked.contains(revocation->revokes)) continue;
+    std::string by = "this state";
+    if (record.envelope.key_id != own_key || !ledger::verify_record(record)) {
+      if (people == nullptr) continue;
+      const auto person = people->signer_of(record, policy::role::kRevoke);
+      if (!person) continue;
+      std::set<std::string>& all = said[revocation->revokes];
+      all.insert(*person);
+      if (all.size() < people->threshold(policy::role::kRevoke)) continue;
+      by = joined({all.begin(), all.end()});
+    }
+    revoked.emplace(revocation->revokes,
+                    Revoked{std::move(by), record.time, revocation->reason, record.index});
+  }
+  return revoked;
 }
 
 }  // namespace qualify::standing

@@ -42,8 +42,8 @@ void read_statement(const ledger::Record& record, Certificate& to) {
 }
 
 /// The certificates that some gate rests on, and those that these rest on in turn.
-Result<void> read_certificates(const ledger::Ledger& ledger, std::vector<std::string> wanted,
-                               Facts& facts) {
+Result<void> read_certificates(const ledger::Ledger& ledger, const ledger::PublicKey& own,
+                               std::vector<std::string> wanted, Facts& facts) {
   while (!wanted.empty()) {
     const std::string id = std::move(wanted.back());
     wanted.pop_back();
@@ -54,7 +54,7 @@ Result<void> read_certificates(const ledger::Ledger& ledger, std::vector<std::st
       continue;  // whoever rests on it says so
     }
     if (record->kind != RecordKind::certificate) continue;  // a baseline, a decision
-    auto certificate = read_certificate(*record, facts.own_key);
+    auto certificate = read_certificate(*record, own);
     wanted.insert(wanted.end(), certificate.rests_on.begin(), certificate.rests_on.end());
     facts.certificates.emplace(id, std::move(certificate));
   }
@@ -117,12 +117,12 @@ Result<void> read_gates(run::State& state, Facts& facts) {
 
 }  // namespace
 
-Certificate read_certificate(const ledger::Record& record, const std::string& own_key) {
+Certificate read_certificate(const ledger::Record& record, const ledger::PublicKey& own) {
   Certificate certificate{record.id, record.gate, {}, record.time, {}, {}, {}, {}};
-  if (const auto whole = ledger::verify_record(record); !whole) {
-    certificate.fault = whole.error().message;
-  } else if (record.envelope.key_id != own_key) {
+  if (record.public_key_pem != own.pem()) {
     certificate.fault = "signed by a key that is not this state's";
+  } else if (const auto whole = ledger::verify_record(record, own); !whole) {
+    certificate.fault = whole.error().message;
   }
   try {
     read_statement(record, certificate);
@@ -165,7 +165,7 @@ Result<Facts> read_facts(run::State& state, const policy::Qualification& qualifi
     if (!records) return tl::unexpected(records.error());
     for (ledger::Record& record : *records) facts.records.push_back(std::move(record));
   }
-  if (auto read = read_certificates(ledger, std::move(wanted), facts); !read) {
+  if (auto read = read_certificates(ledger, *own, std::move(wanted), facts); !read) {
     return tl::unexpected(read.error());
   }
 

@@ -15,12 +15,6 @@ Json or_null(const std::optional<Time>& time) {
   return time ? Json(format_time(*time)) : Json(nullptr);
 }
 
-Unexpected all_of(std::vector<Error> faults) {
-  Error first = std::move(faults.front());
-  for (std::size_t i = 1; i < faults.size(); ++i) first.others.push_back(std::move(faults[i]));
-  return Unexpected(std::move(first));
-}
-
 }  // namespace
 
 ReadKey keys_beside(const std::filesystem::path& file) {
@@ -56,7 +50,7 @@ Result<ledger::Trust> load_people(const policy::Qualification& qualification, co
     }
     people.push_back(std::move(person));
   }
-  if (!faults.empty()) return all_of(std::move(faults));
+  if (!faults.empty()) return fail_all(std::move(faults));
   std::vector<ledger::Role> roles;
   for (const policy::Role& role : qualification.roles) {
     roles.push_back({role.name, role.people, role.needed});

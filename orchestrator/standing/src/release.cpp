@@ -47,17 +47,11 @@ class OneRelease {
   }
 
  private:
-  const Standing* standing_of(const std::string& gate) const {
-    const auto found = std::find_if(all_.begin(), all_.end(),
-                                    [&](const Standing& each) { return each.gate == gate; });
-    return found == all_.end() ? nullptr : &*found;
-  }
-
   void take_gates() {
     std::size_t closed = 0;
     std::vector<std::string> missing;
     for (const std::string& name : release_.gates) {
-      const Standing* of = standing_of(name);
+      const Standing* of = find(all_, name);
       if (of == nullptr || !is_closed(of->status)) {
         missing.push_back(
             name + " is " +
@@ -118,20 +112,17 @@ class OneRelease {
 
   void hear_people() {
     const auto& people = counted_.facts().people;
-    const ledger::Role* sign = nullptr;
-    if (people) {
-      for (const ledger::Role& role : people->roles()) {
-        if (role.name == policy::role::kSign) sign = &role;
-      }
-    }
-    if (sign == nullptr) {
+    const bool declared =
+        people && std::any_of(people->roles().begin(), people->roles().end(),
+                              [](const auto& role) { return role.name == policy::role::kSign; });
+    if (!declared) {
       to_.reasons.emplace_back(people ? "nobody may sign: no role 'sign' is declared"
                                       : "nobody may sign: the people's keys cannot be read");
       return;
     }
     to_.status = Status::ready;
     to_.can_sign = true;
-    to_.needed = sign->threshold;
+    to_.needed = people->threshold(policy::role::kSign);
     Word word = counted_.approved(to_.content, Counted::Spent::no);
     to_.reasons.push_back("all gates are closed; " + std::to_string(word.people.size()) + " of " +
                           std::to_string(to_.needed) + " signatures" +
@@ -192,7 +183,7 @@ class OneRelease {
     std::vector<std::string> gates;
     for (const ReleaseContent::Gate& gate : signoff->content.gates) {
       gates.push_back(gate.gate);
-      const Standing* of = standing_of(gate.gate);
+      const Standing* of = find(all_, gate.gate);
       if (of != nullptr && of->policy != gate.policy) {
         return "gate " + gate.gate + " is another version now";
       }

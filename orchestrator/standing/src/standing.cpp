@@ -128,6 +128,12 @@ std::string describe(const daemon::Armed& armed) {
   return why;
 }
 
+const Standing* find(const std::vector<Standing>& all, const std::string& gate) {
+  const auto found =
+      std::find_if(all.begin(), all.end(), [&](const Standing& each) { return each.gate == gate; });
+  return found == all.end() ? nullptr : &*found;
+}
+
 std::vector<Standing> standings(const policy::Qualification& qualification, const Facts& facts,
                                 Time now) {
   return Standings(qualification, facts, now).all();

@@ -1,10 +1,8 @@
 #include "composite_check.hpp"
 
 #include <algorithm>
-#include <set>
 
 #include "qualify/certify/records.hpp"
-#include "qualify/policy/people.hpp"
 
 namespace qualify::verify {
 
@@ -14,37 +12,7 @@ std::string brief(const std::string& id) {
   return id.substr(0, 12);
 }
 
-std::uint32_t needed(const ledger::Trust* people) {
-  if (people != nullptr) {
-    for (const ledger::Role& role : people->roles()) {
-      if (role.name == policy::role::kRevoke) return role.threshold;
-    }
-  }
-  return 1;
-}
-
 }  // namespace
-
-std::map<std::string, std::int64_t> revoked_at(const std::vector<ledger::Record>& revocations,
-                                               const ledger::PublicKey& own,
-                                               const ledger::Trust* people) {
-  std::map<std::string, std::int64_t> revoked;
-  std::map<std::string, std::set<std::string>> said;
-  for (const ledger::Record& record : revocations) {
-    const auto revocation = certify::read_revocation(record);
-    if (!revocation || revoked.contains(revocation->revokes)) continue;
-    if (record.public_key_pem != own.pem()) {
-      if (people == nullptr) continue;
-      const auto person = people->signer_of(record, policy::role::kRevoke);
-      if (!person) continue;
-      auto& by = said[revocation->revokes];
-      by.insert(*person);
-      if (by.size() < needed(people)) continue;
-    }
-    revoked.emplace(revocation->revokes, record.index);
-  }
-  return revoked;
-}
 
 std::vector<std::string> composite_faults(const certify::Certified& says,
                                           const CitedCertificate& own, const Citable& citable) {
@@ -68,7 +36,7 @@ std::vector<std::string> composite_faults(const certify::Certified& says,
     if (part.certificate.empty() && part.decisions.empty()) wrong("nothing closes it");
     const auto revoked_then = [&](const std::string& id) {
       const auto found = citable.revoked.find(id);
-      return found != citable.revoked.end() && found->second < own.index;
+      return found != citable.revoked.end() && found->second.index < own.index;
     };
     for (const std::string& id : part.decisions) {
       const auto found = citable.decisions.find(id);

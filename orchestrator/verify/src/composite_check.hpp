@@ -7,6 +7,7 @@
 #include "qualify/certify/statement.hpp"
 #include "qualify/ledger/ledger.hpp"
 #include "qualify/ledger/trust.hpp"
+#include "qualify/standing/standing.hpp"
 
 /// What the certificate of a gate that rests on others says, against the records that it cites as
 /// they were when it was issued. Pure.
@@ -24,15 +25,8 @@ struct CitedCertificate {
 struct Citable {
   std::map<std::string, CitedCertificate> certificates;  ///< by id
   std::map<std::string, ledger::Record> decisions;
-  /// By id of what was revoked: the position from which on it counted.
-  std::map<std::string, std::int64_t> revoked;
+  std::map<std::string, standing::Revoked> revoked;  ///< by id of what was revoked
 };
-
-/// From when on each revoked record counted for nothing: a revocation by the state itself, or the
-/// last of as many people as the role needs. `revocations`: in log order.
-[[nodiscard]] std::map<std::string, std::int64_t> revoked_at(
-    const std::vector<ledger::Record>& revocations, const ledger::PublicKey& own,
-    const ledger::Trust* people);
 
 /// Each of its parts must be closed by a certificate of its gate or decisions on it, that were
 /// there, passed, young enough and not revoked when it was issued. Empty = so it is.

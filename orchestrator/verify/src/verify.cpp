@@ -105,8 +105,8 @@ class Verification {
     found_.records = audit.size;
     found_.checkpoints = audit.checkpoints;
     for (Error& fault : audit.faults) found_.faults.push_back(std::move(fault));
-    citable_.revoked =
-        revoked_at(revocations_, *ours, options_.people ? &*options_.people : nullptr);
+    citable_.revoked = standing::revoked_records(revocations_, ours->key_id(),
+                                                 options_.people ? &*options_.people : nullptr);
     return {};
   }
 

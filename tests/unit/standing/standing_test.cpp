@@ -106,6 +106,17 @@ TEST_F(StandingTest, ARevocationByWhoeverMayNotRevokeIsNone) {
   EXPECT_EQ(status("small"), "pass");
 }
 
+TEST_F(StandingTest, ARevocationCountsFromItsPlaceInTheLog) {
+  const std::string first = sha256("first").hex();
+  const std::string second = sha256("second").hex();
+  revoke("ana", first);
+  const auto own = revoke("mallory", second);
+  const auto revoked =
+      revoked_records(facts.records, keys["mallory"]->public_key().key_id(), nullptr);
+  EXPECT_EQ(revoked.size(), 1U) << "nobody's keys are known, so nobody's word counts";
+  EXPECT_EQ(revoked.at(second).index, own.index);
+}
+
 TEST_F(StandingTest, WhatTheStateItselfRevokesIsRevoked) {
   const std::string id = judged("small", Verdict::pass).certificate;
   facts.own_key = keys["mallory"]->public_key().key_id();

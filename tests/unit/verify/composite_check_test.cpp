@@ -6,7 +6,6 @@
 
 #include "qualify/certify/records.hpp"
 #include "support/fake_clock.hpp"
-#include "support/temp_folder.hpp"
 
 namespace qualify::verify {
 namespace {
@@ -66,9 +65,9 @@ TEST_F(CompositeCheck, NamesAPartThatWasNotClosedThen) {
 }
 
 TEST_F(CompositeCheck, MindsRevocationsFromBeforeOnly) {
-  citable.revoked["c1"] = 11;
+  citable.revoked["c1"].index = 11;
   EXPECT_THAT(faults(), IsEmpty());
-  citable.revoked["c1"] = 9;
+  citable.revoked["c1"].index = 9;
   EXPECT_THAT(faults(), ElementsAre(HasSubstr("was revoked already")));
 }
 
@@ -97,7 +96,7 @@ TEST_F(CompositeCheck, WantsDecisionsOnThatGateFromBefore) {
   citable.decisions["d1"].gate = "repeat";
   EXPECT_THAT(faults(), ElementsAre(HasSubstr("on another gate")));
   citable.decisions["d1"].gate = "cost";
-  citable.revoked["d1"] = 8;
+  citable.revoked["d1"].index = 8;
   EXPECT_THAT(faults(), ElementsAre(HasSubstr("revoked already")));
 }
 
@@ -106,27 +105,6 @@ TEST_F(CompositeCheck, WantsExactlyThePartsOfItsGate) {
   EXPECT_THAT(faults(), ElementsAre(HasSubstr("has no such part")));
   says.parts.pop_back();
   EXPECT_THAT(faults(), ElementsAre(HasSubstr("it cites 1 parts, its gate has 2")));
-}
-
-TEST(RevokedAt, CountsTheStatesOwnAndEnoughPeople) {
-  const test::TempFolder folder;
-  const test::FakeClock clock;
-  auto database = journal::Database::open(folder / "a.db").value();
-  const auto own = ledger::create_key(folder / "own.pem").value();
-  const auto ana = ledger::create_key(folder / "ana.pem").value();
-  const auto revoke = [&](const ledger::Signer& by, const std::string& what) {
-    return ledger::Ledger(database)
-        .append(by, ledger::RecordKind::revocation, "g", Digest(), clock.now(),
-                statement_of(certify::Revocation{what, ledger::RecordKind::certificate, "ana",
-                                                 "wrong data"}))
-        .value();
-  };
-  const std::string first = sha256("first").hex();
-  const std::string second = sha256("second").hex();
-  const std::vector<ledger::Record> all = {revoke(*ana, first), revoke(*own, second)};
-  const auto revoked = revoked_at(all, own->public_key(), nullptr);
-  EXPECT_EQ(revoked.size(), 1U) << "nobody's keys are known, so nobody's word counts";
-  EXPECT_EQ(revoked.at(second), all[1].index);
 }
 
 }  // namespace

@@ -30,14 +30,6 @@ struct Role {
   std::uint32_t threshold = 1;
 };
 
-/// Signatures that counted, and those that did not, with the reason.
-struct Tally {
-  std::vector<std::string> persons;  ///< distinct, in the order of their records
-  std::uint32_t needed = 0;
-  std::vector<Error> rejected;  ///< context: the record
-  [[nodiscard]] bool reached() const { return persons.size() >= needed; }
-};
-
 class Trust {
  public:
   /// Errors: invalid_input, with all faults: a name twice, one key with two persons, a person
@@ -55,13 +47,10 @@ class Trust {
   /// such role).
   [[nodiscard]] Result<std::string> signer_of(const Record& record, const std::string& role) const;
 
-  /// Nobody counts twice, by whatever key. `records` are those that say the same thing.
-  /// Errors: not_found (no such role).
-  [[nodiscard]] Result<Tally> tally(const std::vector<Record>& records,
-                                    const std::string& role) const;
-
   [[nodiscard]] const std::vector<Person>& persons() const { return persons_; }
   [[nodiscard]] const std::vector<Role>& roles() const { return roles_; }
+  /// How many it takes; 1 for a role that nobody declared.
+  [[nodiscard]] std::uint32_t threshold(const std::string& role) const;
 
  private:
   Trust() = default;

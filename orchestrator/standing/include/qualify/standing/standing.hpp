@@ -75,9 +75,9 @@ struct Certificate {
   std::string verdict;
   std::string fault;  ///< why it does not verify; empty = it does
 };
-/// `own_key`: id of the key that certificates are signed with. Pure.
+/// `own`: the key that certificates are signed with. Pure.
 [[nodiscard]] Certificate read_certificate(const ledger::Record& record,
-                                           const std::string& own_key);
+                                           const ledger::PublicKey& own);
 
 /// What the database says of one gate.
 struct GateFacts {
@@ -115,6 +115,8 @@ struct Facts {
 /// folder that has no file of them.
 [[nodiscard]] std::vector<Standing> standings(const policy::Qualification& qualification,
                                               const Facts& facts, Time now);
+/// The one of a gate; null where there is none.
+[[nodiscard]] const Standing* find(const std::vector<Standing>& all, const std::string& gate);
 
 /// When a recurrent gate is due next; nothing while an occurrence is under way.
 [[nodiscard]] std::optional<Time> next_of(const daemon::Armed& armed);
@@ -126,10 +128,14 @@ struct Revoked {
   std::string by;  ///< person, or "this state"
   Time time;
   std::string reason;
+  std::int64_t index = 0;  ///< position in the log of the revocation with which it was enough
 };
-/// By id of the record; those revocations only that count: the state's own, and those of enough
-/// people with the role `revoke`. Pure.
-[[nodiscard]] std::map<std::string, Revoked> revoked_records(const Facts& facts);
+/// What is revoked, by id of the record; those revocations only that count: the state's own, and
+/// those of enough people with the role `revoke`. `records`: revocations and others, in log order;
+/// `people`: null where nobody's keys are known. Pure.
+[[nodiscard]] std::map<std::string, Revoked> revoked_records(
+    const std::vector<ledger::Record>& records, const std::string& own_key,
+    const ledger::Trust* people);
 
 /// A release: what would be signed now, by whom it is, and whether an earlier sign-off still holds.
 struct ReleaseStanding {
