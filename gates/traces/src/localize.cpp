@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <atomic>
 #include <map>
-#include <mutex>
 #include <set>
 
 #include "classify.hpp"
+#include "pool.hpp"
 #include "qualify/base/parallel.hpp"
 #include "qualify/traces/sealed_file.hpp"
 #include "rank_report.hpp"
@@ -17,27 +17,9 @@ namespace qualify::traces {
 
 namespace {
 
-/// Texts that threads share out, so that the names of thousands of ranks are hashed once a thread.
-class StringsPool {
- public:
-  std::unique_ptr<Strings> take() {
-    const std::lock_guard lock(mutex_);
-    if (idle_.empty()) return std::make_unique<Strings>();
-    auto strings = std::move(idle_.back());
-    idle_.pop_back();
-    return strings;
-  }
-  void give(std::unique_ptr<Strings> strings) {
-    constexpr std::size_t kMost = 100'000;
-    if (strings->size() > kMost) return;
-    const std::lock_guard lock(mutex_);
-    idle_.push_back(std::move(strings));
-  }
-
- private:
-  std::mutex mutex_;
-  std::vector<std::unique_ptr<Strings>> idle_;
-};
+/// Threads share texts out, so that the names of thousands of ranks are hashed once a thread; more
+/// than this are let go.
+constexpr std::size_t kMostTexts = 100'000;
 
 /// A rank that both runs have.
 struct Pair {
@@ -299,7 +281,7 @@ class Localizer {
       auto strings = pool_.take();
       const Pair& pair = pairs_[which[i]];
       reports[i] = report_rank(a_, pair.in_a, b_, pair.in_b, iteration, *strings);
-      pool_.give(std::move(strings));
+      if (strings->size() <= kMostTexts) pool_.give(std::move(strings));
     });
     for (RankReport& report : reports) {
       if (report.error) return tl::unexpected(*report.error);
@@ -412,7 +394,7 @@ class Localizer {
   std::vector<Pair> pairs_;
   std::vector<std::int64_t> iterations_;  ///< that both have and are wanted
   bool incomplete_ = false;
-  StringsPool pool_;
+  Pool<Strings> pool_;
 };
 
 }  // namespace

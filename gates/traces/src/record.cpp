@@ -50,8 +50,7 @@ bool text_of(ondemand::value& value, std::string_view& text) {
 
 /// A whole number, or `null` where the member is null.
 template <class T>
-bool number_of(ondemand::value& value, T& to, T null) {
-  const std::string_view token = trimmed(value.raw_json_token());
+bool number_of(std::string_view token, T& to, T null) {
   if (token == "null") {
     to = null;
     return true;
@@ -68,13 +67,6 @@ bool flag_of(ondemand::value& value, std::uint16_t bit, Event& event) {
   if (value.get_bool().get(truth)) return false;
   if (truth) event.flags = static_cast<std::uint16_t>(event.flags | bit);
   return true;
-}
-
-/// Before the first digit: "data_parallel.grad_reduce.begin" begins one, ".end" ends it.
-Role role_in(std::string_view name) {
-  return name.ends_with(".begin") ? Role::input
-         : name.ends_with(".end") ? Role::output
-                                  : Role::none;
 }
 
 /// A record's own members.
@@ -145,42 +137,16 @@ const char* name_of(Schema schema) {
   return schema == Schema::pr6610 ? "trace-pr6610" : schema == Schema::fork ? "trace-fork" : "";
 }
 
-std::uint32_t RecordParser::intern(std::string_view text) {
-  if (text.empty()) return 0;
-  if (text.size() > 128) return strings_.id(text);
-  std::uint64_t h = text.size();
-  std::uint64_t word = 0;
-  std::memcpy(&word, text.data(), std::min<std::size_t>(8, text.size()));
-  h = (h ^ word) * 0x9E3779B97F4A7C15U;
-  word = 0;
-  const std::size_t tail = std::min<std::size_t>(8, text.size());
-  std::memcpy(&word, text.data() + text.size() - tail, tail);
-  h = ((h >> 29U) ^ h ^ word) * 0xBF58476D1CE4E5B9U;
-  if (text.size() > 16) {
-    std::memcpy(&word, text.data() + text.size() / 2 - 4, 8);
-    h = ((h >> 29U) ^ h ^ word) * 0x94D049BB133111EBU;
-  }
-  Known& known = recent_[h >> 56U];
-  if (known.text != text) {
-    known.id = strings_.id(text);
-    known.text = text;
-  }
-  return known.id;
+template <class T>
+bool RecordParser::number_at(Value& value, Slot slot, T& to, T null) {
+  const std::string_view token = trimmed(value.raw_json_token());
+  shapes_.saw(slot, token);
+  return number_of(token, to, null);
 }
 
-std::uint32_t RecordParser::group_id(std::string_view name) {
-  if (name.empty()) return 0;
-  if (name == last_group_) return last_group_id_;
-  last_group_ = name;
-  const auto [found, fresh] = groups_.try_emplace(last_group_, 0);
-  if (fresh) {
-    const auto ranks = manifest_.groups.find(last_group_);
-    found->second = strings_.id(ranks == manifest_.groups.end()
-                                    ? last_group_
-                                    : last_group_ + "@" + ranks_text(ranks->second));
-  }
-  last_group_id_ = found->second;
-  return last_group_id_;
+bool RecordParser::text_at(Value& value, Slot slot, std::string_view& text) {
+  shapes_.saw(slot, trimmed(value.raw_json_token()));
+  return text_of(value, text);
 }
 
 bool RecordParser::attribute(std::string_view key, Value& value, Event& event, bool& known) {
@@ -190,7 +156,7 @@ bool RecordParser::attribute(std::string_view key, Value& value, Event& event, b
     case 2:
       if (key == "op") {
         if (!text_of(value, text)) return false;
-        event.op = intern(text);
+        event.op = texts_.of(text);
         return true;
       }
       break;
@@ -200,7 +166,7 @@ bool RecordParser::attribute(std::string_view key, Value& value, Event& event, b
         event.role = parse_name<Role>(text).value_or(Role::none);
         return true;
       }
-      if (key == "peer") return number_of(value, event.peer, -1);
+      if (key == "peer") return number_at(value, Slot::peer, event.peer, -1);
       if (key == "kind") {
         if (!text_of(value, text)) return false;
         const auto kind = parse_name<Kind>(text);
@@ -211,26 +177,29 @@ bool RecordParser::attribute(std::string_view key, Value& value, Event& event, b
       break;
     case 5:
       if (key == "group") {
-        if (!text_of(value, text)) return false;
-        event.group = group_id(text);
+        if (!text_at(value, Slot::group, text)) return false;
+        event.group = texts_.of_group(text);
         return true;
       }
-      if (key == "bytes") return number_of(value, event.bytes, std::int64_t{-1});
+      if (key == "bytes") return number_at(value, Slot::bytes, event.bytes, std::int64_t{-1});
       break;
     case 7:
-      if (key == "time_ns") return number_of(value, event.time_ns, kNoTime);
+      if (key == "time_ns") return number_at(value, Slot::time_ns, event.time_ns, kNoTime);
       if (key == "skipped") return flag_of(value, kSkipped, event);
       break;
     case 9:
-      if (key == "group_seq") return number_of(value, event.group_seq, std::int64_t{-1});
-      if (key == "vpp_chunk") return number_of(value, event.vpp_chunk, std::int16_t{-1});
+      if (key == "group_seq")
+        return number_at(value, Slot::group_seq, event.group_seq, std::int64_t{-1});
+      if (key == "vpp_chunk")
+        return number_at(value, Slot::vpp_chunk, event.vpp_chunk, std::int16_t{-1});
       if (key == "recompute") return flag_of(value, kRecompute, event);
       break;
     case 10:
       if (key == "cuda_graph") return flag_of(value, kCudaGraph, event);
       break;
     case 11:
-      if (key == "duration_ns") return number_of(value, event.duration_ns, kNoTime);
+      if (key == "duration_ns")
+        return number_at(value, Slot::duration_ns, event.duration_ns, kNoTime);
       break;
     case 13:
       if (key == "semantic_type") {
@@ -249,9 +218,11 @@ bool RecordParser::attribute(std::string_view key, Value& value, Event& event, b
 bool RecordParser::scalar(std::string_view key, Value& value, Record& record) {
   Event event;
   bool set = false;
+  const std::string_view token = trimmed(value.raw_json_token());
   if (!set_value(value, event, set)) return false;
   if (!set) return true;
   if (key == "value") {
+    shapes_.saw(Slot::value, token);
     Event& first = record.events.front();
     first.value_bits = event.value_bits;
     first.value_type = event.value_type;
@@ -279,8 +250,8 @@ bool RecordParser::attributes(Value& value, Record& record, bool values) {
     if (key == "outputs") {
       if (!outputs(inner, record)) return false;
     } else if (key == "sha256") {
-      std::string_view text;
-      if (!text_of(inner, text) || !set_digest(text, event)) return false;
+      std::string_view digest;
+      if (!text_at(inner, Slot::digest, digest) || !set_digest(digest, event)) return false;
       as_sample(event);
     } else if (!scalar(key, inner, record)) {
       return false;
@@ -309,7 +280,7 @@ bool RecordParser::outputs(Value& value, Record& record) {
         as_sample(event);
       } else if (key == "dtype") {
         if (!text_of(inner, text)) return false;
-        event.dtype = intern(text);
+        event.dtype = texts_.of(text);
       }
     }
     if (extras_ == extra_.size()) extra_.emplace_back();
@@ -326,6 +297,7 @@ bool RecordParser::tensor(Value& value, Record& record) {
   std::string_view text;
   bool whole = false;
   bool device = false;
+  bool digest = false;
   for (auto field : object) {
     std::string_view key;
     if (!key_of(field, key)) return false;
@@ -334,7 +306,9 @@ bool RecordParser::tensor(Value& value, Record& record) {
     if (key == "sha256" || key == "digest") {
       if (!text_of(inner, text)) return false;
       if (text.empty()) continue;
+      shapes_.saw(Slot::digest, trimmed(inner.raw_json_token()));
       if (!set_digest(text, event)) return false;
+      digest = true;
       event.algorithm = Algorithm::sample;
     } else if (key == "mode") {
       if (!text_of(inner, text)) return false;
@@ -342,16 +316,17 @@ bool RecordParser::tensor(Value& value, Record& record) {
       device = text == "device";
     } else if (key == "dtype") {
       if (!text_of(inner, text)) return false;
-      event.dtype = intern(text);
+      event.dtype = texts_.of(text);
     } else if (key == "multiset") {
-      if (!text_of(inner, text)) return false;
+      if (!text_at(inner, Slot::multiset, text)) return false;
       if (!unhex(text, reinterpret_cast<unsigned char*>(&event.multiset), 8)) return false;
       event.has_multiset = true;
     } else if (key == "value_bits") {
-      if (!text_of(inner, text) || !set_bits(text, event)) return false;
+      if (!text_at(inner, Slot::value, text) || !set_bits(text, event)) return false;
     } else if (key == "shape") {
       simdjson::ondemand::array array;
       if (inner.is_null()) continue;
+      const char* const begin = inner.raw_json_token().data();
       if (inner.get_array().get(array)) return false;
       scratch_.clear();
       for (auto element : array) {
@@ -362,10 +337,14 @@ bool RecordParser::tensor(Value& value, Record& record) {
         const auto end = std::to_chars(digits, digits + sizeof digits, extent).ptr;
         scratch_.append(digits, static_cast<std::size_t>(end - digits));
       }
-      event.shape = intern(scratch_.empty() ? "scalar" : scratch_);
+      // An array of whole numbers ends at the first bracket.
+      shapes_.saw(Slot::shape,
+                  {begin, static_cast<std::size_t>(std::strchr(begin, ']') + 1 - begin)});
+      event.shape = texts_.of(scratch_.empty() ? "scalar" : scratch_);
     }
   }
   if (event.algorithm == Algorithm::none) return true;
+  if (!digest) shapes_.refuse();  // the digest of another member, as this one says
   if (device) {
     event.algorithm = Algorithm::device;
     event.coverage = Coverage::full;
@@ -410,7 +389,7 @@ void RecordParser::infer(Record& record, bool has_tensor) {
     further.dtype = own.dtype;
     if (own.role != Role::none) further.role = own.role;
     scratch_.assign(name_).append(".").append(extra_[i].first);
-    further.site = intern(scratch_);
+    further.site = texts_.of(scratch_);
     record.events.push_back(further);
   }
 }
@@ -450,29 +429,29 @@ bool RecordParser::top(Object object, Record& record) {
         if (!attributes(value, record, true)) return false;
         break;
       case Member::iteration:
-        if (!number_of(value, record.iteration, std::int64_t{-1})) return false;
+        if (!number_at(value, Slot::iteration, record.iteration, std::int64_t{-1})) return false;
         break;
       case Member::rank:
-        if (!number_of(value, record.rank, std::int64_t{-1})) return false;
+        if (!number_at(value, Slot::rank, record.rank, std::int64_t{-1})) return false;
         break;
       case Member::sequence:
-        if (!number_of(value, record.sequence, std::int64_t{-1})) return false;
+        if (!number_at(value, Slot::sequence, record.sequence, std::int64_t{-1})) return false;
         break;
       case Member::microbatch:
-        if (!number_of(value, event.microbatch, -1)) return false;
+        if (!number_at(value, Slot::microbatch, event.microbatch, -1)) return false;
         break;
       case Member::occurrence:
-        if (!number_of(value, event.occurrence, std::uint32_t{0})) return false;
+        if (!number_at(value, Slot::occurrence, event.occurrence, std::uint32_t{0})) return false;
         record.has_occurrence = true;
         break;
       case Member::name:
-        if (!text_of(value, text)) return false;
+        if (!text_at(value, Slot::site, text)) return false;
         name_ = text;
-        event.site = intern(text);
+        event.site = texts_.of(text);
         break;
       case Member::phase:
-        if (!text_of(value, text)) return false;
-        event.phase = intern(text);
+        if (!text_at(value, Slot::phase, text)) return false;
+        event.phase = texts_.of(text);
         break;
       case Member::kind:
         has_kind = true;
@@ -494,6 +473,14 @@ bool RecordParser::top(Object object, Record& record) {
 }
 
 bool RecordParser::parse(std::string_view line, std::size_t padding, Record& record) {
+  if (shapes_.read(line, record)) return true;
+  shapes_.begin(line);
+  if (!read_json(line, padding, record)) return false;
+  shapes_.learn(record);
+  return true;
+}
+
+bool RecordParser::read_json(std::string_view line, std::size_t padding, Record& record) {
   record.iteration = record.rank = record.sequence = -1;
   record.has_occurrence = false;
   record.schema = Schema::none;
@@ -510,10 +497,7 @@ bool RecordParser::parse(std::string_view line, std::size_t padding, Record& rec
       !top(object, record)) {
     return false;
   }
-  for (Event& event : record.events) {
-    event.iteration = record.iteration;
-    event.rank_seq = record.sequence;
-  }
+  record.spread();
   return true;
 }
 

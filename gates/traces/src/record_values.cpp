@@ -11,28 +11,41 @@ namespace ondemand = simdjson::ondemand;
 
 namespace {
 
-/// Value of a hex digit by its character; 0xFF: none.
-constexpr std::array<unsigned char, 256> kNibbles = [] {
-  std::array<unsigned char, 256> values{};
-  values.fill(0xFF);
-  for (unsigned i = 0; i < 10; ++i) values['0' + i] = static_cast<unsigned char>(i);
-  for (unsigned i = 0; i < 6; ++i)
-    values['a' + i] = values['A' + i] = static_cast<unsigned char>(10 + i);
-  return values;
-}();
+constexpr std::uint64_t kOnes = 0x0101010101010101;
+constexpr std::uint64_t kHighs = 0x8080808080808080;
+
+/// The high bit of each byte that is `least` or more; no byte is above 0x7F.
+std::uint64_t from(std::uint64_t word, unsigned char least) {
+  return word + kOnes * (0x80U - least);
+}
+
+/// Four bytes from eight hex digits, of which the first is in the lowest byte. False: no digits.
+bool unhex8(std::uint64_t word, std::uint32_t& to) {
+  if ((word & kHighs) != 0) return false;
+  const std::uint64_t lower = word | (kOnes * 0x20U);
+  const std::uint64_t digit = from(word, '0') & ~from(word, '9' + 1);
+  const std::uint64_t letter = from(lower, 'a') & ~from(lower, 'f' + 1) & from(word, 'A');
+  if (((digit | letter) & kHighs) != kHighs) return false;
+  // '0' to '9' end in their value, 'a' to 'f' in theirs less 9.
+  std::uint64_t value = (word & (kOnes * 0x0FU)) + ((letter & kHighs) >> 7U) * 9;
+  value = ((value << 4U) | (value >> 8U)) & 0x00FF00FF00FF00FFU;
+  value = (value | (value >> 8U)) & 0x0000FFFF0000FFFFU;
+  to = static_cast<std::uint32_t>(value | (value >> 16U));
+  return true;
+}
 
 }  // namespace
 
 bool unhex(std::string_view text, unsigned char* to, std::size_t size) {
-  if (text.size() != 2 * size) return false;
-  unsigned bad = 0;
-  for (std::size_t i = 0; i < size; ++i) {
-    const unsigned high = kNibbles[static_cast<unsigned char>(text[2 * i])];
-    const unsigned low = kNibbles[static_cast<unsigned char>(text[2 * i + 1])];
-    bad |= high | low;
-    to[i] = static_cast<unsigned char>((high << 4U) | low);
+  if (text.size() != 2 * size || size % 4 != 0) return false;
+  for (std::size_t i = 0; i < size; i += 4) {
+    std::uint64_t word = 0;
+    std::uint32_t four = 0;
+    std::memcpy(&word, text.data() + 2 * i, sizeof word);
+    if (!unhex8(word, four)) return false;
+    std::memcpy(to + i, &four, sizeof four);
   }
-  return bad < 16;
+  return true;
 }
 
 bool set_digest(std::string_view hex, Event& event) {

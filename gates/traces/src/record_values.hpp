@@ -9,7 +9,7 @@
 /// Values of a record's members, as an event has them. All return false for what they cannot be.
 namespace qualify::traces {
 
-/// As many bytes as `size`, from their hex.
+/// As many bytes as `size`, a multiple of 4, from their hex.
 [[nodiscard]] bool unhex(std::string_view text, unsigned char* to, std::size_t size);
 
 /// A digest of 32 bytes (SHA-256), 16 or 8, in hex; the first bytes are the low lane.

@@ -7,10 +7,13 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "frames.hpp"
+#include "pool.hpp"
 #include "qualify/base/files.hpp"
 #include "qualify/base/parallel.hpp"
 #include "qualify/traces/raw.hpp"
 #include "qualify/traces/sealed_file.hpp"
+#include "unsettled.hpp"
 
 namespace qualify::traces {
 
@@ -40,8 +43,13 @@ class RankSealer {
  public:
   /// `before`: the rank's windows that are sealed already, in order.
   RankSealer(const RawTrace& trace, const RawRank& rank, std::vector<fs::path> before,
-             const SealOptions& options)
-      : trace_(trace), rank_(rank), before_(std::move(before)), options_(options) {}
+             const SealOptions& options, Frames& frames, Unsettled& files)
+      : trace_(trace),
+        rank_(rank),
+        before_(std::move(before)),
+        options_(options),
+        frames_(frames),
+        files_(files) {}
 
   Result<RankResult> seal() {
     if (auto good = take_up(); !good) return tl::unexpected(good.error());
@@ -85,7 +93,7 @@ class RankSealer {
     for (const fs::path& path : before_) {
       const auto file = SealedFile::open(path);
       if (!file) return tl::unexpected(file.error());
-      add_file(path, file->summary(), file->rows());
+      add_file(path, file->summary(), file->rows(), size_of(path));
       ++result_.kept;
       for (const Fault& fault : file->source().faults) result_.faults.push_back(fault);
       end_.schema = file->source().schema;
@@ -121,7 +129,7 @@ class RankSealer {
     }
     if (!writer_) {
       const fs::path path = path_for(event.iteration);
-      auto writer = SealedWriter::create(path, rank_.rank);
+      auto writer = SealedWriter::create(path, rank_.rank, &frames_);
       if (!writer) return tl::unexpected(writer.error());
       writer_ = std::move(*writer);
       path_ = path;
@@ -138,12 +146,13 @@ class RankSealer {
     source.schema = end_.schema;
     source.faults = faults_since_close();
     for (const Fault& fault : source.faults) result_.faults.push_back(fault);
-    const auto summary = writer_->finish(strings_, source);
+    const auto summary = writer_->finish(strings_, source, &files_);
     if (!summary) return tl::unexpected(summary.error());
+    const std::uint64_t bytes = writer_->bytes();
     writer_.reset();
     std::uint64_t rows = 0;
     for (const auto& iteration : summary->iterations) rows += iteration.rows;
-    add_file(path_, *summary, rows);
+    add_file(path_, *summary, rows, bytes);
     ++result_.written;
     window_end_ = INT64_MIN;
     return {};
@@ -155,12 +164,13 @@ class RankSealer {
     return fresh;
   }
 
-  void add_file(const fs::path& path, const RankSummary& summary, std::uint64_t rows) {
+  void add_file(const fs::path& path, const RankSummary& summary, std::uint64_t rows,
+                std::uint64_t bytes) {
     result_.rows += rows;
-    result_.sealed_bytes += size_of(path);
+    result_.sealed_bytes += bytes;
     result_.files.push_back({{"name", path.filename().string()},
                              {"rows", rows},
-                             {"bytes", size_of(path)},
+                             {"bytes", bytes},
                              {"iterations", summary.iterations.size()}});
     for (const IterationSummary& iteration : summary.iterations) {
       result_.iterations.push_back({iteration.iteration, iteration.rows, iteration.root, {}, 0, 0});
@@ -171,6 +181,8 @@ class RankSealer {
   const RawRank& rank_;
   std::vector<fs::path> before_;
   const SealOptions& options_;
+  Frames& frames_;
+  Unsettled& files_;
   Strings strings_;
   RankResult result_;
   RawPlace from_;
@@ -310,12 +322,16 @@ Result<Sealed> seal(const fs::path& folder, const SealOptions& options) {
   const auto before = sealed_before(options.to);
   std::vector<RankResult> results(trace->ranks.size());
   std::atomic<std::size_t> done{0};
+  Pool<Frames> pool;
+  Unsettled files;
   for_each_index(results.size(), options.jobs, [&](std::size_t i) {
+    auto frames = pool.take();
     const auto windows = before.find(trace->ranks[i].rank);
-    auto result =
-        RankSealer(*trace, trace->ranks[i],
-                   windows == before.end() ? std::vector<fs::path>() : windows->second, options)
-            .seal();
+    auto result = RankSealer(*trace, trace->ranks[i],
+                             windows == before.end() ? std::vector<fs::path>() : windows->second,
+                             options, *frames, files)
+                      .seal();
+    pool.give(std::move(frames));
     if (result) {
       results[i] = std::move(*result);
     } else {
@@ -323,6 +339,7 @@ Result<Sealed> seal(const fs::path& folder, const SealOptions& options) {
     }
     if (options.progress) options.progress(++done, results.size());
   });
+  if (auto good = files.settle(); !good) return tl::unexpected(good.error());
   Sealed sealed;
   sealed.ranks = results.size();
   sealed.faults = trace->faults;

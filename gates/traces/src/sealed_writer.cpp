@@ -5,16 +5,17 @@
 #include <openssl/evp.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <zstd.h>
 
 #include <cerrno>
 #include <vector>
 
 #include "arrow_generated.h"
 #include "bytes.hpp"
+#include "frames.hpp"
 #include "layout.hpp"
 #include "qualify/base/files.hpp"
 #include "qualify/traces/sealed_file.hpp"
+#include "unsettled.hpp"
 
 namespace qualify::traces {
 
@@ -24,8 +25,6 @@ namespace fb = flatbuffers;
 using layout::Column;
 using layout::kColumns;
 
-constexpr int kLevel =
-    1;  ///< of zstd: half of what is left is digests, which no level makes smaller
 constexpr std::uint32_t kContinuation = 0xFFFFFFFF;
 
 std::string base64(std::string_view text) {
@@ -68,30 +67,33 @@ fb::Offset<arrow::Schema> schema_of(fb::FlatBufferBuilder& builder) {
   return arrow::CreateSchema(builder, arrow::Endianness::Little, builder.CreateVector(fields));
 }
 
+/// What a buffer holds.
+enum class Holds : std::uint8_t {
+  repeats,  ///< often the same as in the batch before
+  fresh,    ///< times: never
+  dense     ///< digests and the like, which would not get smaller
+};
+
 /// Buffers of one message, compressed one by one as they come.
 class Body {
  public:
-  explicit Body(ZSTD_CCtx* context) : context_(context) {}
+  explicit Body(Frames& frames) : frames_(frames) {}
 
-  /// `dense`: digests and the like, which would not get smaller.
-  void add(std::string_view raw, bool dense = false) {
+  void add(std::string_view raw, Holds holds = Holds::repeats) {
     const std::size_t begin = bytes_.size();
     if (!raw.empty()) {
-      std::size_t size = raw.size();
-      if (!dense) {
-        const std::size_t bound = ZSTD_compressBound(raw.size());
-        if (frame_.size() < bound) frame_.resize(bound);
-        size = ZSTD_compressCCtx(context_, frame_.data(), frame_.size(), raw.data(), raw.size(),
-                                 kLevel);
-      }
-      if (dense || ZSTD_isError(size) != 0 || size >= raw.size()) {
+      const std::string_view frame = holds == Holds::dense   ? std::string_view()
+                                     : holds == Holds::fresh ? frames_.once(raw)
+                                                             : frames_.of(raw, place_);
+      if (frame.empty()) {
         bytes::put(bytes_, std::int64_t{-1});  // not compressed
         bytes_ += raw;
       } else {
         bytes::put(bytes_, static_cast<std::int64_t>(raw.size()));
-        bytes_.append(frame_, 0, size);
+        bytes_ += frame;
       }
     }
+    ++place_;
     buffers_.emplace_back(static_cast<std::int64_t>(begin),
                           static_cast<std::int64_t>(bytes_.size() - begin));
     bytes_.resize((bytes_.size() + 7) / 8 * 8);
@@ -107,16 +109,18 @@ class Body {
                                     compression);
   }
   [[nodiscard]] const std::string& bytes() const { return bytes_; }
-  void clear() {
+  /// `first_place`: of its buffers, among those of all messages of a file.
+  void clear(std::size_t first_place) {
+    place_ = first_place;
     bytes_.clear();
     buffers_.clear();
     nodes_.clear();
   }
 
  private:
-  ZSTD_CCtx* context_;
+  Frames& frames_;
+  std::size_t place_ = 0;
   std::string bytes_;
-  std::string frame_;  ///< kept, so that no buffer is cleared for each frame
   std::vector<arrow::Buffer> buffers_;
   std::vector<arrow::FieldNode> nodes_;
 };
@@ -128,10 +132,10 @@ struct SealedWriter::State {
   fs::path temporary;
   Fd fd;
   std::int64_t rank = 0;
-  std::string out;            ///< not yet written
-  std::uint64_t written = 0;  ///< bytes handed to the file
-  std::unique_ptr<ZSTD_CCtx, decltype(&ZSTD_freeCCtx)> zstd{ZSTD_createCCtx(), &ZSTD_freeCCtx};
-  Body body{zstd.get()};
+  std::string out;              ///< not yet written
+  std::uint64_t written = 0;    ///< bytes handed to the file
+  std::unique_ptr<Frames> own;  ///< where the caller has none
+  Body body;
   fb::FlatBufferBuilder builder{8192};
   Events rows;  ///< of the batch
   RankSummary summary;
@@ -145,6 +149,9 @@ struct SealedWriter::State {
   std::string bitmap;
   std::string data;
 
+  explicit State(Frames* frames)
+      : own(frames == nullptr ? std::make_unique<Frames>() : nullptr),
+        body(frames == nullptr ? *own : *frames) {}
   ~State() {
     if (fd.valid()) ::unlink(temporary.c_str());
   }
@@ -205,7 +212,9 @@ struct SealedWriter::State {
                         at == layout::multiset_digest || at == layout::digest_tail;
     body.column(rows.size(), nulls);
     body.add(nulls == 0 ? std::string_view() : bitmap);
-    body.add(data, digest && 4 * nulls < rows.size());
+    body.add(data, digest && 4 * nulls < rows.size()                    ? Holds::dense
+                   : at == layout::time_ns || at == layout::duration_ns ? Holds::fresh
+                                                                        : Holds::repeats);
   }
   template <class Value>
   void column(layout::At at, const Value& value) {
@@ -232,7 +241,7 @@ struct SealedWriter::State {
   void write_batch() {
     if (rows.empty()) return;
     const auto no_digest = [](const Event& e) { return !e.has_digest(); };
-    body.clear();
+    body.clear(0);
     column(layout::rank, [&](const Event&) { return static_cast<std::int32_t>(rank); });
     column(layout::iteration, [](const Event& e) { return e.iteration; });
     numbers(layout::microbatch, &Event::microbatch, -1);
@@ -284,7 +293,7 @@ struct SealedWriter::State {
       data += text(i);
       bytes::put(offsets, static_cast<std::int32_t>(data.size()));
     }
-    body.clear();
+    body.clear(2 * kColumns.size() + 3 * static_cast<std::size_t>(id));
     body.column(count, 0);
     body.add({});
     body.add(offsets);
@@ -335,8 +344,8 @@ SealedWriter::SealedWriter(SealedWriter&&) noexcept = default;
 SealedWriter& SealedWriter::operator=(SealedWriter&&) noexcept = default;
 SealedWriter::~SealedWriter() = default;
 
-Result<SealedWriter> SealedWriter::create(const fs::path& path, std::int64_t rank) {
-  auto state = std::make_unique<State>();
+Result<SealedWriter> SealedWriter::create(const fs::path& path, std::int64_t rank, Frames* frames) {
+  auto state = std::make_unique<State>(frames);
   state->path = path;
   state->temporary = path.string() + ".unsealed";
   state->rank = rank;
@@ -366,7 +375,8 @@ Result<void> SealedWriter::append(const Event& event, const Strings& strings) {
   return {};
 }
 
-Result<RankSummary> SealedWriter::finish(const Strings& strings, const Source& source) {
+Result<RankSummary> SealedWriter::finish(const Strings& strings, const Source& source,
+                                         Unsettled* later) {
   State& s = *state_;
   s.write_batch();
   s.summariser.finish();
@@ -384,11 +394,13 @@ Result<RankSummary> SealedWriter::finish(const Strings& strings, const Source& s
   }
   s.write_footer(source);
   if (auto done = s.flush(0); !done) return tl::unexpected(done.error());
-  if (::fsync(s.fd.get()) != 0) return fail_errno(errno, "cannot sync", s.temporary.string());
-  if (::rename(s.temporary.c_str(), s.path.c_str()) != 0) {
-    return fail_errno(errno, "cannot rename", s.temporary.string());
+  bytes_ = s.written;
+  Unsettled own;
+  Unsettled& files = later == nullptr ? own : *later;
+  if (auto done = files.add(std::move(s.fd), s.temporary, s.path); !done) {
+    return tl::unexpected(done.error());
   }
-  s.fd.reset();
+  if (auto done = own.settle(); !done) return tl::unexpected(done.error());
   return std::move(s.summary);
 }
 

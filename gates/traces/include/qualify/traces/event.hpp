@@ -104,6 +104,8 @@ struct Event {
   ValueType value_type = ValueType::none;  ///< none: value_bits is null
   bool has_multiset = false;
   [[nodiscard]] bool has_digest() const { return algorithm != Algorithm::none; }
+  /// Every member, times too; of the same Strings.
+  friend bool operator==(const Event&, const Event&) = default;
 };
 using Events = std::vector<Event>;
 

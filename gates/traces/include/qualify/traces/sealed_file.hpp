@@ -12,14 +12,18 @@
 
 namespace qualify::traces {
 
+class Frames;
+class Unsettled;
+
 /// Writes one rank's events of a window of iterations as an Arrow IPC file (columnar format V5,
 /// buffers compressed with zstd), under a temporary name until finish(): a crash leaves nothing
 /// that looks sealed.
 class SealedWriter {
  public:
-  /// Errors: io, no_space, not_found (the folder).
+  /// `frames`: where one thread writes files one after another, what they compress with; it
+  /// outlives the writer. Errors: io, no_space, not_found (the folder).
   [[nodiscard]] static Result<SealedWriter> create(const std::filesystem::path& path,
-                                                   std::int64_t rank);
+                                                   std::int64_t rank, Frames* frames = nullptr);
   SealedWriter(SealedWriter&&) noexcept;
   SealedWriter& operator=(SealedWriter&&) noexcept;
   ~SealedWriter();  ///< without finish(): the temporary file is removed
@@ -34,13 +38,16 @@ class SealedWriter {
     std::string schema;  ///< "trace-pr6610", "trace-fork"
     Faults faults;       ///< of the records that it holds
   };
-  /// Durable when it returns. Errors: io, no_space.
-  [[nodiscard]] Result<RankSummary> finish(const Strings& strings, const Source& source);
+  /// Durable under its name when it returns, or with the others of `later`. Errors: io, no_space.
+  [[nodiscard]] Result<RankSummary> finish(const Strings& strings, const Source& source,
+                                           Unsettled* later = nullptr);
+  [[nodiscard]] std::uint64_t bytes() const { return bytes_; }  ///< of the finished file
 
  private:
   struct State;
   explicit SealedWriter(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;
+  std::uint64_t bytes_ = 0;
 };
 
 /// A sealed file, mapped. Thread rule: const members from any thread.
