@@ -5,14 +5,13 @@
 #include <algorithm>
 
 #include "bytes.hpp"
-#include "qualify/base/files.hpp"
+#include "mapping.hpp"
 
 namespace qualify::traces {
 
 namespace {
 
 constexpr std::string_view kMagic = "QTROOTS1";
-constexpr std::uint64_t kMost = std::uint64_t{4} << 30U;  ///< bytes; 3,072 x 50 take 2.5 MB
 
 bool ascends(const std::vector<std::int64_t>& numbers) {
   return std::adjacent_find(numbers.begin(), numbers.end(), std::greater_equal<>()) ==
@@ -21,6 +20,47 @@ bool ascends(const std::vector<std::int64_t>& numbers) {
 
 std::string_view view(const Digest& digest) {
   return {reinterpret_cast<const char*>(digest.bytes().data()), Digest::kBytes};
+}
+
+/// `holder`, where there is one, keeps `text`; `good`: its SHA-256 is known to be right.
+Result<Roots> parse(std::string_view text, const std::string& context,
+                    std::shared_ptr<const void> holder, bool good) {
+  const auto bad = [&](const char* what) {
+    return fail(Errc::integrity, std::string("the roots are damaged: ") + what, context,
+                "seal the trace again");
+  };
+  if (!text.starts_with(kMagic) || text.size() < kMagic.size() + Digest::kBytes) {
+    return bad("not a file of roots, or cut off");
+  }
+  const std::string_view content = text.substr(0, text.size() - Digest::kBytes);
+  if (!good && view(sha256(content)) != text.substr(content.size()))
+    return bad("their SHA-256 is another");
+  bytes::Cursor in{content.substr(kMagic.size())};
+  Roots roots;
+  roots.complete = in.get<std::uint64_t>() != 0;
+  roots.manifest = Digest(in.get<Digest::Bytes>());
+  roots.window = in.get<std::int64_t>();
+  const auto ranks = in.get<std::uint64_t>();
+  const auto iterations = in.get<std::uint64_t>();
+  const std::uint64_t most = content.size() / 8;
+  if (!in.good || ranks > most || iterations > most || roots.window < 0 ||
+      in.rest.size() != 8 * (ranks + iterations) + ranks * iterations * sizeof(Hash)) {
+    return bad("their length is another than they say");
+  }
+  for (std::uint64_t i = 0; i < ranks; ++i) roots.ranks.push_back(in.get<std::int64_t>());
+  for (std::uint64_t i = 0; i < iterations; ++i) roots.iterations.push_back(in.get<std::int64_t>());
+  if (!ascends(roots.ranks) || !ascends(roots.iterations)) return bad("they are out of order");
+  const std::size_t count = ranks * iterations;
+  if (holder) {
+    // Bytes without alignment, of which a hash is an array.
+    roots.hashes = Hashes(holder, reinterpret_cast<const Hash*>(in.rest.data()), count);
+    roots.file = text;
+    roots.file_holder = std::move(holder);
+  } else if (count > 0) {
+    roots.hashes.reset(count);
+    std::memcpy(&roots.hashes[0], in.rest.data(), in.rest.size());
+  }
+  return roots;
 }
 
 }  // namespace
@@ -42,39 +82,16 @@ std::string pack_roots(const Roots& roots) {
 }
 
 Result<Roots> unpack_roots(std::string_view text, const std::string& context) {
-  const auto bad = [&](const char* what) {
-    return fail(Errc::integrity, std::string("the roots are damaged: ") + what, context,
-                "seal the trace again");
-  };
-  if (!text.starts_with(kMagic) || text.size() < kMagic.size() + Digest::kBytes) {
-    return bad("not a file of roots, or cut off");
-  }
-  const std::string_view content = text.substr(0, text.size() - Digest::kBytes);
-  if (view(sha256(content)) != text.substr(content.size())) return bad("their SHA-256 is another");
-  bytes::Cursor in{content.substr(kMagic.size())};
-  Roots roots;
-  roots.complete = in.get<std::uint64_t>() != 0;
-  roots.manifest = Digest(in.get<Digest::Bytes>());
-  roots.window = in.get<std::int64_t>();
-  const auto ranks = in.get<std::uint64_t>();
-  const auto iterations = in.get<std::uint64_t>();
-  const std::uint64_t most = content.size() / 8;
-  if (!in.good || ranks > most || iterations > most || roots.window < 0 ||
-      in.rest.size() != 8 * (ranks + iterations) + ranks * iterations * sizeof(Hash)) {
-    return bad("their length is another than they say");
-  }
-  for (std::uint64_t i = 0; i < ranks; ++i) roots.ranks.push_back(in.get<std::int64_t>());
-  for (std::uint64_t i = 0; i < iterations; ++i) roots.iterations.push_back(in.get<std::int64_t>());
-  if (!ascends(roots.ranks) || !ascends(roots.iterations)) return bad("they are out of order");
-  roots.hashes.resize(ranks * iterations);
-  std::memcpy(roots.hashes.data(), in.rest.data(), in.rest.size());
-  return roots;
+  return parse(text, context, nullptr, false);
 }
 
-Result<Roots> read_roots(const std::filesystem::path& folder) {
-  const auto text = read_file(folder / kRootsName, kMost);
-  if (!text) return tl::unexpected(text.error());
-  return unpack_roots(*text, (folder / kRootsName).string());
+Result<Roots> read_roots(const std::filesystem::path& folder, const Roots* like) {
+  const std::filesystem::path path = folder / kRootsName;
+  auto file = map_file(path, true);
+  if (!file) return tl::unexpected(file.error());
+  const auto held = std::make_shared<const Mapping>(std::move(*file));
+  const std::string_view text = held->bytes();
+  return parse(text, path.string(), held, like != nullptr && !text.empty() && text == like->file);
 }
 
 Hash run_root(const Roots& roots) {

@@ -215,7 +215,7 @@ Roots roots_of(const RawTrace& trace, const std::vector<RankResult>& results,
     at = roots.iterations.size();
     roots.iterations.push_back(iteration);
   }
-  roots.hashes.resize(results.size() * column.size());
+  roots.hashes.reset(results.size() * column.size());
   for (std::size_t i = 0; i < results.size(); ++i) {
     roots.ranks.push_back(trace.ranks[i].rank);
     for (const auto& iteration : results[i].iterations) {

@@ -3,8 +3,6 @@
 
 #include <fcntl.h>
 #include <openssl/evp.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 #include <zstd.h>
 
 #include <algorithm>
@@ -15,6 +13,7 @@
 #include "arrow_generated.h"
 #include "bytes.hpp"
 #include "layout.hpp"
+#include "mapping.hpp"
 #include "qualify/base/files.hpp"
 #include "qualify/traces/sealed_file.hpp"
 
@@ -28,39 +27,6 @@ using layout::kColumns;
 
 /// No buffer of a batch of kMostRows is larger; a footer that says so lies. Texts may be longer.
 constexpr std::uint64_t kLargestBuffer = 256U << 20U;
-
-class Mapping {
- public:
-  Mapping() = default;
-  Mapping(const char* data, std::size_t size) : data_(data), size_(size) {}
-  Mapping(Mapping&& other) noexcept
-      : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
-  Mapping& operator=(Mapping&& other) noexcept {
-    std::swap(data_, other.data_);
-    std::swap(size_, other.size_);
-    return *this;
-  }
-  ~Mapping() {
-    if (data_ != nullptr) ::munmap(const_cast<char*>(data_), size_);
-  }
-  [[nodiscard]] std::string_view bytes() const { return {data_, size_}; }
-
- private:
-  const char* data_ = nullptr;
-  std::size_t size_ = 0;
-};
-
-Result<Mapping> map_file(const std::filesystem::path& path) {
-  auto fd = open_read(path);
-  if (!fd) return tl::unexpected(fd.error());
-  struct stat status = {};
-  if (::fstat(fd->get(), &status) != 0) return fail_errno(errno, "cannot read", path.string());
-  const auto size = static_cast<std::size_t>(status.st_size);
-  if (!S_ISREG(status.st_mode) || size == 0) return Mapping();
-  void* data = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd->get(), 0);
-  if (data == MAP_FAILED) return fail_errno(errno, "cannot map", path.string());
-  return Mapping(static_cast<const char*>(data), size);
-}
 
 std::optional<std::string> from_base64(std::string_view text) {
   if (text.size() % 4 != 0 || text.size() > INT32_MAX) return std::nullopt;

@@ -153,7 +153,7 @@ TraceSet::~TraceSet() = default;
 Result<TraceSet> TraceSet::open(const fs::path& folder, const Options& options) {
   auto state = std::make_unique<State>();
   state->folder = folder;
-  auto roots = read_roots(folder);
+  auto roots = read_roots(folder, options.like == nullptr ? nullptr : &options.like->roots());
   if (roots) {
     state->sealed = true;
     state->roots = std::move(*roots);
@@ -193,7 +193,7 @@ Result<TraceSet> TraceSet::open(const fs::path& folder, const Options& options) 
   }
   Roots& to = state->roots;
   to.iterations.assign(iterations.begin(), iterations.end());
-  to.hashes.resize(ranks.size() * to.iterations.size());
+  to.hashes.reset(ranks.size() * to.iterations.size());
   std::vector<std::int64_t> lacking;
   for (std::size_t i = 0; i < ranks.size(); ++i) {
     to.ranks.push_back(ranks[i].rank);

@@ -85,6 +85,24 @@ TEST_F(Sealing, RootsTellTheSamplesApart) {
   EXPECT_NE(root("fork_v1/run_a"), root("fork_v1/run_b_iter2_rank1_diverges"));
 }
 
+TEST_F(Sealing, RootsLikeOthersAreReadAsTheyAre) {
+  for (const char* name : {"one", "same", "damaged"}) seal_to(kData / "pr6610_v1/run_a", name);
+  const fs::path damaged = folder / "damaged" / kRootsName;
+  std::string bytes = read_file(damaged).value();
+  bytes[bytes.size() - Digest::kBytes - 1] ^= 1;
+  std::ofstream(damaged, std::ios::binary) << bytes;
+  const auto one = TraceSet::open(folder / "one", {}).value();
+  const TraceSet::Options like{1, {}, &one};
+  const auto same = TraceSet::open(folder / "same", like).value();
+  EXPECT_EQ(same.roots().hashes, one.roots().hashes);
+  EXPECT_EQ(same.roots().ranks, one.roots().ranks);
+  EXPECT_EQ(TraceSet::open(folder / "damaged", like).error().code, Errc::integrity);
+  Roots changed = one.roots();
+  changed.hashes[0][0] ^= 1;  // a copy, not the file
+  EXPECT_NE(changed.hashes[0], one.roots().hashes[0]);
+  EXPECT_EQ(changed.hashes[1], one.roots().hashes[1]);
+}
+
 TEST_F(Sealing, GivesTheEventsThatWereGenerated) {
   test::TraceShape shape;
   test::write_trace(folder / "raw", shape);

@@ -151,9 +151,10 @@ Result<Side> open_side(Session& session, const std::string& name,
 Result<traces::Localization> localize(Session& session, const Options& options,
                                       const traces::LocalizeOptions& how) {
   RankProgress progress(session, "reading");
-  const traces::TraceSet::Options reading{options.jobs, progress.reporter()};
+  traces::TraceSet::Options reading{options.jobs, progress.reporter(), nullptr};
   const auto a = open_side(session, options.a, reading);
   if (!a) return tl::unexpected(a.error());
+  reading.like = &a->set();
   const auto b = open_side(session, options.b, reading);
   if (!b) return tl::unexpected(b.error());
   if (a->run && b->run) return run::localize(*a->run, *b->run, how);
