@@ -97,9 +97,30 @@ class JsonLines {
     source_.file = input.path.string();
   }
 
+  /// Lines of metrics that repeat the layout of one before them.
+  TakenLines take(std::string_view text, std::uint64_t number) {
+    const char* at = text.data();
+    const char* const end = at + text.size();
+    number_ = number;
+    while (at != end) {
+      RepeatedLine* const known =
+          like_before(at, end, [end](const char* stop) { return stop != end && *stop == '\n'; });
+      if (known == nullptr) break;
+      repeated(known->numbers());
+      at = known->stop() + 1;
+      ++number_;
+    }
+    return {static_cast<std::size_t>(at - text.data()), number_ - number};
+  }
+
   void line(const Line& line) {
     number_ = line.number;
-    if (shape_ == Shape::metrics && line.whole && like_before(line.text)) return;
+    if (shape_ == Shape::metrics && line.whole && !line.ended) {  // others are taken
+      const char* const end = line.text.data() + line.text.size();
+      RepeatedLine* const known =
+          like_before(line.text.data(), end, [end](const char* stop) { return stop == end; });
+      if (known != nullptr) return repeated(known->numbers());
+    }
     const std::string_view text = trimmed(line.text);
     if (text.empty()) return;
     if (!line.whole) {
@@ -149,16 +170,17 @@ class JsonLines {
         to, iteration, value, [&] { return place(); }, restarted_);
   }
 
-  /// A line as one before it, but for its numbers.
-  bool like_before(std::string_view line) {
+  /// The layout of a line before that the line at `at` repeats, but for its numbers; null: none.
+  template <class Ends>
+  RepeatedLine* like_before(const char* at, const char* end, const Ends& ends) {
     for (std::size_t i = 0; i < lines_.size(); ++i) {
-      const std::size_t at = (last_line_ + i) % lines_.size();
-      if (!lines_[at].match(line)) continue;
-      last_line_ = at;
-      repeated(lines_[at].numbers());
-      return true;
+      const std::size_t tried =
+          last_line_ + i < lines_.size() ? last_line_ + i : last_line_ + i - lines_.size();
+      if (!lines_[tried].match(at, end) || !ends(lines_[tried].stop())) continue;
+      last_line_ = tried;
+      return &lines_[tried];
     }
-    return false;
+    return nullptr;
   }
 
   void repeated(const std::vector<RepeatedLine::Number>& numbers) {
@@ -170,8 +192,8 @@ class JsonLines {
     }
     at_iteration(iteration);
     for (const RepeatedLine::Number& number : numbers) {
-      if (number.use != Use::value) continue;
-      if (number.series->kind == MetricKind::wall_clock) source_.mark(number.token);
+      if (number.series == nullptr) continue;
+      if (number.use == Use::time_value) source_.mark(number.token);
       add(*number.series, iteration, number.value);
     }
   }
@@ -189,7 +211,10 @@ class JsonLines {
     }
     RepeatedLine& known = lines_[last_line_];
     known.begin(line);
-    for (const Plain& member : members_) known.add(member.token, member.use, member.series);
+    for (const Plain& member : members_) {
+      const bool time = member.series != nullptr && member.series->kind == MetricKind::wall_clock;
+      known.add(member.token, time ? RepeatedLine::Use::time_value : member.use, member.series);
+    }
     known.end();
   }
 
@@ -519,10 +544,17 @@ Shape shape_of(std::string_view head) {
 Result<std::optional<Source>> read(const Input& input, Shape shape) {
   if (!input.forced && shape_of(input.head) != shape) return std::optional<Source>();
   JsonLines reader(input, shape);
-  const auto done = for_each_line(input.path, [&](const Line& line) {
-    reader.line(line);
-    return true;
-  });
+  TakeLines take;
+  if (shape == Shape::metrics) {
+    take = [&](std::string_view text, std::uint64_t number) { return reader.take(text, number); };
+  }
+  const auto done = for_each_line(
+      input.path,
+      [&](const Line& line) {
+        reader.line(line);
+        return true;
+      },
+      {}, take);
   if (!done) return tl::unexpected(done.error());
   return std::optional<Source>(reader.finish());
 }

@@ -11,7 +11,8 @@
 namespace qualify::evidence {
 
 Result<void> for_each_line(const std::filesystem::path& path,
-                           const std::function<bool(const Line&)>& each, const LineStart& start) {
+                           const std::function<bool(const Line&)>& each, const LineStart& start,
+                           const TakeLines& take) {
   auto fd = open_read(path);
   if (!fd) return tl::unexpected(fd.error());
   if (start.byte > 0 && ::lseek(fd->get(), static_cast<off_t>(start.byte), SEEK_SET) < 0) {
@@ -49,6 +50,12 @@ Result<void> for_each_line(const std::filesystem::path& path,
     std::size_t from = end;
     end += static_cast<std::size_t>(count);
     for (;;) {
+      if (take && !skipping && from == begin) {
+        const TakenLines taken = take({buffer.data() + begin, end - begin}, number);
+        begin += taken.bytes;
+        number += taken.count;
+        from = begin;
+      }
       const void* hit = std::memchr(buffer.data() + from, '\n', end - from);
       if (hit == nullptr) break;
       const auto stop = static_cast<std::size_t>(static_cast<const char*>(hit) - buffer.data());

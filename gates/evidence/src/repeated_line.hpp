@@ -1,10 +1,13 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
+#include <cstring>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "qualify/evidence/lines.hpp"
 #include "source.hpp"
 #include "words.hpp"
 
@@ -17,9 +20,59 @@ namespace qualify::evidence {
 /// goes through the parser. Not thread-safe.
 class RepeatedLine {
  public:
-  enum class Use : std::uint8_t { iteration, time, value };
+  enum class Use : std::uint8_t {
+    iteration,
+    time,        ///< a mark only
+    value,       ///< of a series
+    time_value,  ///< of a series, and a mark
+  };
+
+ private:
+  /// A text that is compared in two steps, not with a call of memcmp: it is mostly short.
+  class Gap {
+   public:
+    explicit Gap(std::string_view text = {}) : size_(text.size()) {
+      const std::size_t front = text.size() > kTail ? text.size() - kTail : 0;
+      front_ = text.substr(0, front);
+      std::copy(text.begin() + static_cast<std::ptrdiff_t>(front), text.end(), bytes_.begin());
+      std::fill_n(used_.begin(), text.size() - front, '\xFF');
+    }
+    /// Moves past the text when it stands there. kLinePadding bytes behind `end` can be read.
+    [[nodiscard]] bool passes(const char*& at, const char* end) const {
+      if (static_cast<std::size_t>(end - at) < size_) return false;
+      const char* from = at;
+      if (!front_.empty()) {
+        if (std::memcmp(from, front_.data(), front_.size()) != 0) return false;
+        from += front_.size();
+      }
+      const Half low = (half(from) ^ half(bytes_.data())) & half(used_.data());
+      const Half high =
+          (half(from + kHalf) ^ half(bytes_.data() + kHalf)) & half(used_.data() + kHalf);
+      const Half both = low | high;
+      if ((both[0] | both[1]) != 0) return false;
+      at += size_;
+      return true;
+    }
+
+   private:
+    using Half [[gnu::vector_size(16)]] = std::uint64_t;
+    static constexpr std::size_t kHalf = sizeof(Half);
+    static constexpr std::size_t kTail = 2 * kHalf;
+    static_assert(kTail <= kLinePadding);
+    static Half half(const char* at) {
+      Half bytes;
+      std::memcpy(&bytes, at, sizeof bytes);
+      return bytes;
+    }
+    std::array<char, kTail> bytes_{};
+    std::array<char, kTail> used_{};  ///< all ones where a byte counts
+    std::size_t size_ = 0;
+    std::string front_;  ///< what is before the last kTail bytes
+  };
+
+ public:
   struct Number {
-    std::string before;  ///< what stands between the number before, or the line's begin, and this
+    Gap before;  ///< what stands between the number before, or the line's begin, and this
     Use use = Use::value;
     Series* series = nullptr;  ///< only of a value
     std::string_view token;    ///< dies with the line
@@ -36,23 +89,23 @@ class RepeatedLine {
     if (size_ == numbers_.size()) numbers_.emplace_back();
     Number& number = numbers_[size_++];
     const auto gap = static_cast<std::size_t>(token.data() - rest_.data());
-    number.before = rest_.substr(0, gap);
+    number.before = Gap(rest_.substr(0, gap));
     number.use = use;
     number.series = series;
     rest_.remove_prefix(gap + token.size());
   }
   void end() {
-    tail_ = rest_;
+    tail_ = Gap(rest_);
     numbers_.resize(size_);
   }
 
-  /// True: numbers() are those of `line`.
-  bool match(std::string_view line) {
+  /// True when a line like these begins at `at`: numbers() are its, and it has been compared as far
+  /// as stop(). What stands there must still be looked at: the line's end, or more of it.
+  /// kLinePadding bytes behind `end` can be read.
+  [[nodiscard]] bool match(const char* at, const char* end) {
     if (numbers_.empty()) return false;
-    const char* at = line.data();
-    const char* const end = at + line.size();
     for (Number& number : numbers_) {
-      if (!passes(at, end, number.before)) return false;
+      if (!number.before.passes(at, end)) return false;
       const char* const stop =
           number.use == Use::time ? past_number(at, end) : take_number(at, end, number.value);
       if (stop == nullptr || stop == at) return false;
@@ -61,35 +114,13 @@ class RepeatedLine {
       number.token = {at, static_cast<std::size_t>(stop - at)};
       at = stop;
     }
-    return passes(at, end, tail_) && at == end;
+    stop_ = at;
+    return tail_.passes(stop_, end);
   }
+  [[nodiscard]] const char* stop() const { return stop_; }
   [[nodiscard]] const std::vector<Number>& numbers() const { return numbers_; }
 
  private:
-  /// Moves past `text`. It is short: a call of memcmp would cost more than the comparing.
-  static bool passes(const char*& at, const char* end, const std::string& text) {
-    constexpr std::size_t kWord = sizeof(std::uint64_t);
-    const char* const wanted = text.data();
-    const std::size_t size = text.size();
-    if (static_cast<std::size_t>(end - at) < size) return false;
-    std::size_t done = 0;
-    if (size < kWord) {
-      while (done < size && at[done] == wanted[done]) ++done;
-      if (done < size) return false;
-    } else {
-      for (; done + 2 * kWord < size; done += kWord) {
-        if (eight_at(at + done) != eight_at(wanted + done)) return false;
-      }
-      // The last two words, which may overlap.
-      const std::size_t last = size - kWord;
-      if (((eight_at(at + done) ^ eight_at(wanted + done)) |
-           (eight_at(at + last) ^ eight_at(wanted + last))) != 0) {
-        return false;
-      }
-    }
-    at += size;
-    return true;
-  }
   /// What is only hashed needs no value.
   static const char* past_number(const char* at, const char* end) {
     static constexpr auto kInNumbers = [] {
@@ -102,7 +133,8 @@ class RepeatedLine {
   }
   std::vector<Number> numbers_;
   std::size_t size_ = 0;  ///< learnt so far
-  std::string tail_;
+  Gap tail_;
+  const char* stop_ = nullptr;
   std::string_view rest_;  ///< of the line that is learnt
 };
 

@@ -142,8 +142,16 @@ constexpr std::array<double, 23> kPowers = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  
 
 __extension__ using Wide = unsigned __int128;
 
-constexpr std::array<std::uint64_t, 8> kTens = {1,      10,      100,       1'000,
-                                                10'000, 100'000, 1'000'000, 10'000'000};
+/// Those that 64 bits hold.
+constexpr auto kTens = [] {
+  std::array<std::uint64_t, 20> tens{};
+  std::uint64_t ten = 1;
+  for (std::uint64_t& power : tens) {
+    power = ten;
+    ten *= 10;
+  }
+  return tens;
+}();
 
 std::optional<Scalar> not_finite(std::string_view text) {
   const bool negative = text.front() == '-';
@@ -217,6 +225,70 @@ const char* take_many(const char* at, const char* end, std::uint64_t& mantissa) 
   return take_few(at, end, mantissa);
 }
 
+/// The digits of a number, its point among them.
+struct Digits {
+  const char* end = nullptr;  ///< null: not of the form
+  std::uint64_t mantissa = 0;
+  int scale = 0;     ///< the value is mantissa / 10^scale
+  int decimals = 0;  ///< as printed
+  bool point = false;
+};
+
+/// What take_short() may read.
+constexpr std::ptrdiff_t kShortRoom = 32;
+
+/// One to four digits, or up to seven without a point; a point and up to 16 more: what most numbers
+/// of a log or record are. No branch depends on how many decimals there are, which changes from
+/// line to line where the shortest form is printed: those that lack to 16 are zeros of the
+/// mantissa. kShortRoom characters from `at` on can be read.
+inline Digits take_short(const char* at) {
+  std::uint64_t before = static_cast<unsigned>(*at) - '0';
+  if (before <= 9 && at[1] == '.') {
+    ++at;
+  } else {
+    const std::uint64_t front = eight_at(at);
+    const unsigned whole = leading_digits(front);
+    if (whole == 0 || whole == 8) return {};
+    before = number_of(front << (56 - 8 * whole) << 8U);
+    at += whole;
+    if (*at != '.') return {at, before, 0, 0, false};
+  }
+  // What 64 bits hold of it, and 16 digits.
+  constexpr std::uint64_t kScale = 10'000'000'000'000'000U;
+  constexpr std::uint64_t kMostBefore = std::numeric_limits<std::uint64_t>::max() / kScale - 1;
+  if (before > kMostBefore) return {};
+  ++at;
+  const std::uint64_t first = eight_at(at);
+  const std::uint64_t second = eight_at(at + 8);
+  const unsigned in_first = leading_digits(first);
+  const unsigned count = in_first + (leading_digits(second) & (0U - (in_first >> 3U)));
+  static constexpr auto kKeep = [] {
+    std::array<char, 32> keep{};
+    std::fill_n(keep.begin(), 16, '\xFF');
+    return keep;
+  }();
+  const char* const keep = kKeep.data() + (16 - count);
+  const std::uint64_t after =
+      number_of(first & eight_at(keep)) * 100'000'000 + number_of(second & eight_at(keep + 8));
+  at += count;
+  if (static_cast<unsigned>(*at) - '0' <= 9) return {};
+  return {at, before * kScale + after, 16, static_cast<int>(count), true};
+}
+
+/// Any digits with one point or none.
+Digits take_digits(const char* at, const char* end) {
+  Digits taken;
+  at = take_few(at, end, taken.mantissa);
+  taken.point = at != end && *at == '.';
+  if (taken.point) {
+    const char* const first = at + 1;
+    at = take_many(first, end, taken.mantissa);
+    taken.scale = taken.decimals = static_cast<int>(at - first);
+  }
+  taken.end = at;
+  return taken;
+}
+
 /// Zeros at the front of a number's text, on either side of its point.
 int leading_zeros(const char* at, const char* end) {
   int zeros = 0;
@@ -245,7 +317,7 @@ constexpr auto kDivisors = [] {
 
 /// mantissa / 10^decimals, rounded to the nearest float64, ties to even, as IEEE 754 asks: from the
 /// quotient in integers to 63 or 64 bits. mantissa > 0, 0 < decimals < 28.
-double quotient(std::uint64_t mantissa, std::size_t decimals) {
+inline double quotient(std::uint64_t mantissa, std::size_t decimals) {
   const Divisor& divisor = kDivisors[decimals];
   const int up = __builtin_clzll(mantissa);
   mantissa <<= static_cast<unsigned>(up);
@@ -266,7 +338,10 @@ double quotient(std::uint64_t mantissa, std::size_t decimals) {
     tail = whole & (2 * half - 1);
   }
   std::uint64_t rounded = whole >> 10U >> top;
-  if (tail > half || (tail == half && (!exact || (rounded & 1U) != 0))) ++rounded;
+  // Up or down is as good as random: no branch.
+  const std::uint64_t odd_or_more = static_cast<std::uint64_t>(!exact) | (rounded & 1U);
+  rounded += static_cast<std::uint64_t>(tail > half) |
+             (static_cast<std::uint64_t>(tail == half) & odd_or_more);
   // rounded x 2^power: its highest bit is the one that a float64 implies, or, rounded up to 2^53,
   // raises the exponent by one.
   const int power = static_cast<int>(top) + 10 - 63 + divisor.shift - up;
@@ -284,19 +359,14 @@ const char* take_number(const char* const text, const char* const end, Scalar& s
   const bool negative = *at == '-';
   if (negative || *at == '+') ++at;
   const char* const number = at;
-  std::uint64_t mantissa = 0;
-  at = take_few(at, end, mantissa);
-  std::ptrdiff_t seen = at - number;
-  int decimals = 0;
-  const bool point = at != end && *at == '.';
-  if (point) {
-    const char* const first = at + 1;
-    at = take_many(first, end, mantissa);
-    decimals = static_cast<int>(at - first);
-    seen += decimals;
-  }
-  if (seen == 0) return nullptr;
-  auto digits = static_cast<int>(seen);  // significant ones
+  Digits taken;
+  if (end - at >= kShortRoom) taken = take_short(at);
+  if (taken.end == nullptr) taken = take_digits(at, end);
+  at = taken.end;
+  const std::uint64_t mantissa = taken.mantissa;
+  const bool point = taken.point;
+  auto digits = static_cast<int>(at - number) - static_cast<int>(point);  // significant ones
+  if (digits == 0) return nullptr;
   if (*number == '0' || *number == '.') digits -= leading_zeros(number, at);
   scalar.notation = Notation::fixed;
   int exponent = 0;
@@ -313,14 +383,20 @@ const char* take_number(const char* const text, const char* const end, Scalar& s
       return at;
     }
   }
-  const int shift = exponent - decimals;
+  const int shift = exponent - taken.scale;
   double value = 0;
-  if (digits <= 15 && shift >= -22 && shift <= 22) {
+  const bool held = digits <= 19;  // the mantissa has not wrapped around
+  const bool divides = held && mantissa != 0 && shift < 0 && shift >= -27;
+  constexpr std::uint64_t kFew = 10'000'000'000U;
+  constexpr std::uint64_t kExact = std::uint64_t{1} << 53U;
+  if (divides && mantissa >= kFew) {
+    value = quotient(mantissa, static_cast<std::size_t>(-shift));
+  } else if (held && mantissa <= kExact && shift >= -22 && shift <= 22) {
     // Both are exact in float64, so that one operation rounds as it must.
     const auto whole = static_cast<double>(mantissa);
     value = shift < 0 ? whole / kPowers[static_cast<std::size_t>(-shift)]
                       : whole * kPowers[static_cast<std::size_t>(shift)];
-  } else if (digits <= 19 && mantissa != 0 && shift < 0 && shift >= -27) {
+  } else if (divides) {
     value = quotient(mantissa, static_cast<std::size_t>(-shift));
   } else {
     const auto [stop, error] = std::from_chars(number, at, value);
@@ -329,7 +405,7 @@ const char* take_number(const char* const text, const char* const end, Scalar& s
   scalar.bits = std::bit_cast<std::uint64_t>(negative ? -value : value);
   scalar.precision = Precision::printed;
   scalar.digits = std::max(digits, 1);
-  scalar.last_digit = shift;
+  scalar.last_digit = exponent - taken.decimals;
   return at;
 }
 

@@ -1,6 +1,7 @@
 #include "qualify/evidence/values.hpp"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -60,7 +61,13 @@ const char* take(const char* from, T* to, std::size_t count) {
   return from + count * sizeof(T);
 }
 
-enum Flag : std::uint8_t { equal_steps = 1, one_kind = 2, bits_in_steps = 4, bits_narrow = 8 };
+enum Flag : std::uint8_t {
+  equal_steps = 1,
+  one_kind = 2,
+  bits_in_steps = 4,
+  bits_narrow = 8,
+  few_kinds = 16,
+};
 
 }  // namespace
 
@@ -174,6 +181,48 @@ const char* take_all(const char* at, std::vector<Item>& items, T Item::*member) 
   return at;
 }
 
+/// Kinds by a byte each: its digits vary from value to value where a float64 is printed in its
+/// shortest form, but only by two or three.
+struct FewKinds {
+  static constexpr std::uint32_t kNone = ~std::uint32_t{0};  // no kind has so many bits
+  std::array<std::uint32_t, 256> words;
+  FewKinds() { words.fill(kNone); }
+
+  /// Appends the kinds that there are, and each item's. False, and no change, when two kinds hash
+  /// to one byte.
+  bool put(std::string& bytes, const std::vector<Item>& items) {
+    for (const Item& item : items) {
+      std::uint32_t& word = words[place_of(item.word)];
+      if (word != item.word && word != kNone) return false;
+      word = item.word;
+    }
+    const auto count = static_cast<std::uint16_t>(
+        words.size() - static_cast<std::size_t>(std::count(words.begin(), words.end(), kNone)));
+    evidence::put(bytes, &count, 1);
+    for (const std::uint32_t& word : words) {
+      if (word != kNone) evidence::put(bytes, &word, 1);
+    }
+    for (const Item& item : items) bytes.push_back(static_cast<char>(place_of(item.word)));
+    return true;
+  }
+  const char* take(const char* at, std::vector<Item>& items) {
+    std::uint16_t count = 0;
+    at = evidence::take(at, &count, 1);
+    for (std::uint16_t i = 0; i < count; ++i) {
+      std::uint32_t word = 0;
+      at = evidence::take(at, &word, 1);
+      words[place_of(word)] = word;
+    }
+    for (Item& item : items) item.word = words[static_cast<unsigned char>(*at++)];
+    return at;
+  }
+
+ private:
+  static std::uint8_t place_of(std::uint32_t word) {
+    return static_cast<std::uint8_t>(word * 0x9E3779B1U >> 24U);
+  }
+};
+
 std::string pack(const OpenBlock& open) {
   const std::vector<Item>& items = open.items;
   const auto step = common_step(items, &Item::iteration);
@@ -197,10 +246,13 @@ std::string pack(const OpenBlock& open) {
     put(bytes, &*step, 1);
   else
     put_all<std::int64_t>(bytes, items, &Item::iteration);
-  if (one)
+  if (one) {
     put(bytes, &items.front().word, 1);
-  else
+  } else if (FewKinds().put(bytes, items)) {
+    bytes.front() = static_cast<char>(bytes.front() | few_kinds);
+  } else {
     put_all<std::uint32_t>(bytes, items, &Item::word);
+  }
   if (climb) {
     put(bytes, &items.front().bits, 1);
     put(bytes, &*climb, 1);
@@ -266,6 +318,8 @@ void unpack(const Block& block, const Spool* spool, OpenBlock& open) {
     std::uint32_t word = 0;
     at = take(at, &word, 1);
     for (Item& item : items) item.word = word;
+  } else if ((flags & few_kinds) != 0) {
+    at = FewKinds().take(at, items);
   } else {
     at = take_all<std::uint32_t>(at, items, &Item::word);
   }

@@ -3,6 +3,7 @@
 #
 # Reads generated files of each kind with qualify's readers and with peers, and compares each with a
 # copy; prints what each took.
+# The floor of JSON Lines is simdjson alone, which visits each member and keeps nothing.
 # Peers: jq and Python's json (both must decode every line), DuckDB's read_json where npm has
 # installed it: npm ci --prefix tests/bench/readers. Event files have no peer here.
 # Needs the release preset built: cmake --preset release && cmake --build --preset release
@@ -11,7 +12,8 @@ cd "$(dirname "${BASH_SOURCE[0]}")"
 
 megabytes=${1:-1000}
 reader=../../../build/release/tests/bench/readers/read_file
-[[ -x $reader ]] || { echo "build the release preset first" >&2; exit 2; }
+floor=../../../build/release/tests/bench/readers/visit_json
+[[ -x $reader && -x $floor ]] || { echo "build the release preset first" >&2; exit 2; }
 folder=$(mktemp -d "${TMPDIR:-/tmp}/qualify-bench.XXXXXX")
 trap 'rm -rf "$folder"' EXIT
 
@@ -24,6 +26,8 @@ for kind in log log-dense json-lines json-dense events; do
   printf '%-11s qualify, two: ' "$kind"
   "$reader" "$folder/$kind" "$folder/$kind"
   if [[ $kind == json-* ]]; then
+    printf '%-11s simdjson alone: ' "$kind"
+    "$floor" "$folder/$kind"
     peer() {
       printf '%-11s %s: ' "$kind" "$1"
       shift

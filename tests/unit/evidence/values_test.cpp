@@ -17,6 +17,8 @@
 namespace qualify::evidence {
 namespace {
 
+using namespace std::string_literals;
+
 /// Every kind of value there is, by number.
 Scalar some_scalar(std::uint64_t n) {
   switch (n % 7) {
@@ -230,6 +232,101 @@ TEST(ParseNumber, RoundsTiesAndTheirNeighboursAsTheLibraryDoes) {
       if (text.find_first_of(".e") == std::string_view::npos) continue;  // an integer
       ASSERT_EQ(parse_number(text)->bits, std::bit_cast<std::uint64_t>(value)) << text;
     }
+  }
+}
+
+/// Where more text follows, numbers are read another way.
+TEST(TakeNumber, ReadsWithinATextAsAtItsEnd) {
+  std::mt19937_64 random(13);
+  const auto check = [](const std::string& text, const std::string& behind) {
+    const std::string longer = text + behind;
+    Scalar alone;
+    Scalar within;
+    const auto taken = [](const std::string& whole, Scalar& to) {
+      const char* const stop = take_number(whole.data(), whole.data() + whole.size(), to);
+      return stop == nullptr ? -1 : stop - whole.data();
+    };
+    const auto end = taken(text, alone);
+    ASSERT_EQ(taken(longer, within), end) << longer;
+    if (end >= 0) {
+      ASSERT_EQ(within, alone) << longer;
+    }
+  };
+  const std::string room(40, ' ');
+  for (const char* text : {"0",
+                           "-0",
+                           "0.",
+                           "0.0",
+                           "-0.0",
+                           ".5",
+                           "-.5",
+                           "+5",
+                           "5.",
+                           "1e5",
+                           "1.5e5",
+                           "1.5E-30",
+                           "1e400",
+                           "1234567",
+                           "12345678",
+                           "123456789012345678901234567890",
+                           "1843.9999999999999999",
+                           "1844.6744073709551615",
+                           "1844.0",
+                           "9999.9999999999999999",
+                           "0.1234567890123456",
+                           "0.12345678901234567",
+                           "0.00012345678901234567",
+                           "0.000000000000000000001",
+                           "1.2.3",
+                           "1..2",
+                           "-",
+                           "+",
+                           ".",
+                           "-.",
+                           "e5",
+                           "1e",
+                           "1e+",
+                           "x",
+                           "",
+                           "9007199254740993.0",
+                           "9223372036854775807",
+                           "9223372036854775808",
+                           "-9223372036854775808"}) {
+    for (const char* behind : {",", "}", "\n", "x", "\xFF", "/", ":"}) check(text, behind + room);
+    check(text, "," + std::string(40, '9'));
+  }
+  for (int i = 0; i < 200'000; ++i) {
+    std::string text(random() % 4 == 0 ? "-" : "");
+    text += std::to_string(random() >> random() % 64);
+    if (random() % 8 != 0) {
+      text += '.';
+      text.append(random() % 8 == 0 ? random() % 12 : 0, '0');
+      for (std::uint64_t k = random() % 20; k > 0; --k)
+        text += static_cast<char>('0' + random() % 10);
+    }
+    if (random() % 3 == 0) text += "e" + std::to_string(static_cast<int>(random() % 60) - 30);
+    check(text, ",}\n \t\r\"/:\xFF"s[random() % 10] + room);
+  }
+}
+
+/// Any number of kinds in one block: one, those that a byte tells apart, and more.
+TEST_P(ValuesAgainstAMap, BlocksOfManyKindsComeBack) {
+  std::mt19937_64 random(14);
+  for (const std::size_t kinds : {1U, 2U, 3U, 20U, 255U, 256U, 4000U}) {
+    std::map<std::int64_t, Scalar> map;
+    Values values = fresh();
+    for (std::int64_t i = 0; i < 10'000; ++i) {
+      const std::uint64_t kind = random() % kinds;
+      Scalar scalar;
+      scalar.bits = random() >> 12U;
+      scalar.precision = Precision::printed;
+      scalar.digits = static_cast<int>(kind % 200);
+      scalar.last_digit = static_cast<int>(kind / 7) - 300;
+      scalar.notation = static_cast<Notation>(kind % 3);
+      ASSERT_TRUE(values.append_later(i, scalar));
+      map.emplace(i, scalar);
+    }
+    ASSERT_EQ(walked(values), map) << kinds;
   }
 }
 

@@ -202,6 +202,106 @@ TEST(JsonLines, ALayoutThatRepeatsMeansWhatItMeansOnce) {
   }
 }
 
+/// What each line of a file gives when it stands among lines that repeat a layout must be what it
+/// gives where nothing repeats: there each line has spaces of its own.
+TEST(JsonLines, ALineThatNearlyRepeatsIsReadAsItStands) {
+  const std::vector<std::string> odd{
+      R"({"grad-norm": 2.5, "lm loss": 7.25, "step": 5})",             // other order
+      R"({"step": 5, "lm lo\u0073s": 7.25, "grad-norm": 2.5})",        // an escaped key
+      R"({"step": 5, "lm loss": 7.25, "lm loss": 2.5})",               // a key twice
+      R"({"step": 5, "lm loss": 7.25, "grad-norm": 2.5, "step": 6})",  // the step twice
+      R"({"step": 5, "lm los": 7.25, "grad-norm": 2.5})",              // the begin of one known
+      R"({"step": 5, "lm loss!": 7.25, "grad-norm": 2.5})",            // and more than one
+      R"({"step": 5, "lm loss": 7.25, "grad-norm": 2.5}})",
+      R"({"step": 5, "lm loss": 7.25, "grad-norm": 2.5} {"step": 6})",
+      R"({"step": 5, "lm loss": 7.25, "grad-norm": 2.5)",
+      R"({"step": 5, "lm loss": 7.25, "grad-norm": })",
+      R"({"step": 5.0, "lm loss": 7.25, "grad-norm": 2.5})",
+      R"({"step": 5e0, "lm loss": 7.25, "grad-norm": 2.5})",
+      R"({"step": -5, "lm loss": 7.25, "grad-norm": 2.5})",
+      R"({"step": 4, "lm loss": 7.25, "grad-norm": 2.5})",  // again
+      R"({"step": 5, "lm loss": "nan", "grad-norm": 2.5})",
+      R"({"step": 5, "lm loss": 7.25, "grad-norm": 2.5, "lm loss": 3})",
+      "{\"step\": 5, \"lm loss\": 7.25, \"grad-norm\": 2.5}\r",
+      "{\"step\": 5, \"lm loss\": 7.25, \"grad-n\xFFrm\": 2.5}",
+      "{\"step\": 5, \"lm loss\": 7.25, \"grad-norm\": 2.5}\xC3",
+      "{\"step\": 5, \"lm loss\": 7.25, \"grad-norm\": 2.5}" + std::string(1, '\0'),
+      "",
+      "\r",
+      "{\"step\": 5, \"lm loss\": 7." + std::string(300'000, '2') + ", \"grad-norm\": 2.5}",
+      "{\"step\": 5, \"lm loss\": 7.25, \"grad-norm\": 2.5" + std::string(600'000, ' ') + "}",
+  };
+  const test::TempFolder folder;
+  for (const std::string& line : odd) {
+    for (const char* ends : {"\n", "\r\n"}) {
+      for (const bool last : {false, true}) {
+        // Alone: every other line is made with spaces that no other has.
+        std::string known;
+        std::string alone;
+        for (int step = 1; step <= 8; ++step) {
+          if (step == 5) {
+            known += line + "\n";
+            alone += line + "\n";
+            if (last) break;
+            continue;
+          }
+          const auto text = [&](const std::string& space) {
+            return "{\"step\": " + space + std::to_string(step) + ", \"lm loss\": " + space +
+                   std::to_string(step) + ".125, \"grad-norm\": " + space + "0.5}" + ends;
+          };
+          known += text("");
+          alone += text(std::string(static_cast<std::size_t>(step), ' '));
+        }
+        if (last) {  // without its newline
+          known.pop_back();
+          alone.pop_back();
+        }
+        // One name for both, since faults say where they are.
+        std::ofstream(folder / "a", std::ios::binary) << known;
+        const auto a = read(folder / "a", "json-lines");
+        std::ofstream(folder / "a", std::ios::binary) << alone;
+        const auto b = read(folder / "a", "json-lines");
+        const std::string shown = line.substr(0, 80) + (last ? ", last" : "");
+        ASSERT_EQ(a.series.size(), b.series.size()) << shown;
+        for (const auto& [name, series] : a.series) {
+          const auto& other = b.series.at(name).values;
+          EXPECT_TRUE(
+              std::equal(series.values.begin(), series.values.end(), other.begin(), other.end()))
+              << shown;
+        }
+        ASSERT_EQ(a.faults.size(), b.faults.size()) << shown;
+        for (std::size_t i = 0; i < a.faults.size(); ++i) {
+          EXPECT_EQ(a.faults[i].code, b.faults[i].code) << shown;
+          EXPECT_EQ(a.faults[i].message, b.faults[i].message) << shown;
+          EXPECT_EQ(a.faults[i].where, b.faults[i].where) << shown;
+        }
+      }
+    }
+  }
+}
+
+/// Lines are counted through those that repeat, over the ends of what is read at a time.
+TEST(JsonLines, AFaultBehindLinesThatRepeatSaysItsLine) {
+  const test::TempFolder folder;
+  std::string text;
+  std::vector<std::string> where;
+  for (int line = 1; line <= 40'000; ++line) {
+    if (line % 7'919 == 0) {
+      text += "{\"step\": oops}\n";
+      where.push_back((folder / "a").string() + ":" + std::to_string(line));
+    } else {
+      text += "{\"step\": " + std::to_string(line) + ", \"lm loss\": 0." +
+              std::to_string(line * 37) + "}\n";
+    }
+  }
+  std::ofstream(folder / "a") << text;
+  const auto run = read(folder / "a");
+  ASSERT_EQ(run.faults.size(), where.size());
+  for (std::size_t i = 0; i < where.size(); ++i) EXPECT_EQ(run.faults[i].where, where[i]);
+  EXPECT_EQ(run.series.at("lm loss").values.size(), 40'000 - where.size());
+  EXPECT_EQ(run.series.at("lm loss").values.last_iteration(), 40'000);
+}
+
 TEST(JsonLines, CutAndBrokenLinesAreFaults) {
   const test::TempFolder folder;
   std::ofstream(folder / "a") << "{\"step\": 1, \"loss\": 1.5}\nnonsense\n{\"step\": 3, \"lo";
