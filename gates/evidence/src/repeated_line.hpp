@@ -123,14 +123,16 @@ class RepeatedLine {
  private:
   /// What is only hashed needs no value.
   static const char* past_number(const char* at, const char* end) {
-    static constexpr auto kInNumbers = [] {
-      std::array<bool, 256> in{};
-      for (const unsigned char c : std::string_view("0123456789.+-eE")) in[c] = true;
-      return in;
-    }();
-    while (at != end && kInNumbers[static_cast<unsigned char>(*at)]) ++at;
-    return at;
+    while (at < end) {
+      const unsigned digits = leading_digits(eight_at(at));
+      at += digits;
+      if (digits == 8) continue;
+      if (at < end && *at != '.' && *at != '-' && *at != '+' && *at != 'e' && *at != 'E') return at;
+      ++at;
+    }
+    return end;
   }
+
   std::vector<Number> numbers_;
   std::size_t size_ = 0;  ///< learnt so far
   Gap tail_;

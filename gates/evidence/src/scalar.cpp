@@ -181,16 +181,6 @@ bool take_exponent(const char*& at, const char* end, int& exponent) {
   return at != first;
 }
 
-constexpr std::uint64_t kZeros = 0x3030303030303030U;  ///< "00000000"
-
-/// How many of eight characters are digits, up to the first that is none: of a digit the high bit
-/// stays clear when 118 is added to its value. What a later one carries over is behind the first.
-unsigned leading_digits(std::uint64_t word) {
-  const std::uint64_t values = word ^ kZeros;
-  const std::uint64_t others = ((values + 0x7676767676767676U) | values) & 0x8080808080808080U;
-  return static_cast<unsigned>(std::countr_zero(others)) / 8;
-}
-
 /// The number that eight digits are: neighbours are put together, then pairs, then halves.
 std::uint64_t number_of(std::uint64_t word) {
   word = (word & 0x0F0F0F0F0F0F0F0FU) * 2561 >> 8U;
@@ -225,70 +215,6 @@ const char* take_many(const char* at, const char* end, std::uint64_t& mantissa) 
   return take_few(at, end, mantissa);
 }
 
-/// The digits of a number, its point among them.
-struct Digits {
-  const char* end = nullptr;  ///< null: not of the form
-  std::uint64_t mantissa = 0;
-  int scale = 0;     ///< the value is mantissa / 10^scale
-  int decimals = 0;  ///< as printed
-  bool point = false;
-};
-
-/// What take_short() may read.
-constexpr std::ptrdiff_t kShortRoom = 32;
-
-/// One to four digits, or up to seven without a point; a point and up to 16 more: what most numbers
-/// of a log or record are. No branch depends on how many decimals there are, which changes from
-/// line to line where the shortest form is printed: those that lack to 16 are zeros of the
-/// mantissa. kShortRoom characters from `at` on can be read.
-inline Digits take_short(const char* at) {
-  std::uint64_t before = static_cast<unsigned>(*at) - '0';
-  if (before <= 9 && at[1] == '.') {
-    ++at;
-  } else {
-    const std::uint64_t front = eight_at(at);
-    const unsigned whole = leading_digits(front);
-    if (whole == 0 || whole == 8) return {};
-    before = number_of(front << (56 - 8 * whole) << 8U);
-    at += whole;
-    if (*at != '.') return {at, before, 0, 0, false};
-  }
-  // What 64 bits hold of it, and 16 digits.
-  constexpr std::uint64_t kScale = 10'000'000'000'000'000U;
-  constexpr std::uint64_t kMostBefore = std::numeric_limits<std::uint64_t>::max() / kScale - 1;
-  if (before > kMostBefore) return {};
-  ++at;
-  const std::uint64_t first = eight_at(at);
-  const std::uint64_t second = eight_at(at + 8);
-  const unsigned in_first = leading_digits(first);
-  const unsigned count = in_first + (leading_digits(second) & (0U - (in_first >> 3U)));
-  static constexpr auto kKeep = [] {
-    std::array<char, 32> keep{};
-    std::fill_n(keep.begin(), 16, '\xFF');
-    return keep;
-  }();
-  const char* const keep = kKeep.data() + (16 - count);
-  const std::uint64_t after =
-      number_of(first & eight_at(keep)) * 100'000'000 + number_of(second & eight_at(keep + 8));
-  at += count;
-  if (static_cast<unsigned>(*at) - '0' <= 9) return {};
-  return {at, before * kScale + after, 16, static_cast<int>(count), true};
-}
-
-/// Any digits with one point or none.
-Digits take_digits(const char* at, const char* end) {
-  Digits taken;
-  at = take_few(at, end, taken.mantissa);
-  taken.point = at != end && *at == '.';
-  if (taken.point) {
-    const char* const first = at + 1;
-    at = take_many(first, end, taken.mantissa);
-    taken.scale = taken.decimals = static_cast<int>(at - first);
-  }
-  taken.end = at;
-  return taken;
-}
-
 /// Zeros at the front of a number's text, on either side of its point.
 int leading_zeros(const char* at, const char* end) {
   int zeros = 0;
@@ -315,56 +241,69 @@ constexpr auto kDivisors = [] {
   return divisors;
 }();
 
-/// mantissa / 10^decimals, rounded to the nearest float64, ties to even, as IEEE 754 asks: from the
-/// quotient in integers to 63 or 64 bits. mantissa > 0, 0 < decimals < 28.
-inline double quotient(std::uint64_t mantissa, std::size_t decimals) {
-  const Divisor& divisor = kDivisors[decimals];
-  const int up = __builtin_clzll(mantissa);
-  mantissa <<= static_cast<unsigned>(up);
-  // Too small by less than two: the reciprocal's rest and the product's are each below one.
-  auto whole =
-      static_cast<std::uint64_t>((static_cast<Wide>(mantissa) * divisor.reciprocal) >> 64U);
-  // Of 64 bits 11 are rounded away, of 63 10.
-  auto top = static_cast<unsigned>(whole >> 63U);
-  std::uint64_t half = std::uint64_t{512} << top;
-  std::uint64_t tail = whole & (2 * half - 1);
-  bool exact = false;
-  if (half - tail <= 2) {  // once in some hundred: a tie, or on either side of one
-    const Wide dividend = static_cast<Wide>(mantissa) << 63U;
-    whole = static_cast<std::uint64_t>(dividend / divisor.five);
-    exact = static_cast<Wide>(whole) * divisor.five == dividend;
-    top = static_cast<unsigned>(whole >> 63U);
-    half = std::uint64_t{512} << top;
-    tail = whole & (2 * half - 1);
-  }
-  std::uint64_t rounded = whole >> 10U >> top;
-  // Up or down is as good as random: no branch.
-  const std::uint64_t odd_or_more = static_cast<std::uint64_t>(!exact) | (rounded & 1U);
-  rounded += static_cast<std::uint64_t>(tail > half) |
-             (static_cast<std::uint64_t>(tail == half) & odd_or_more);
-  // rounded x 2^power: its highest bit is the one that a float64 implies, or, rounded up to 2^53,
-  // raises the exponent by one.
-  const int power = static_cast<int>(top) + 10 - 63 + divisor.shift - up;
+/// 2^(top + 10 - 63 + shift - up) x rounded. The highest bit of `rounded` is the one that a float64
+/// implies, or, rounded up to 2^53, raises the exponent by one.
+double scaled(std::uint64_t rounded, int top, const Divisor& divisor, int up) {
   constexpr int kBits = std::numeric_limits<double>::digits;
   constexpr int kBias = std::numeric_limits<double>::max_exponent - 1;
+  const int power = top + 10 - 63 + divisor.shift - up;
   const auto exponent = static_cast<std::uint64_t>(power + kBits - 1 + kBias - 1);
   return std::bit_cast<double>((exponent << static_cast<unsigned>(kBits - 1)) + rounded);
 }
 
-}  // namespace
+/// mantissa / 10^decimals, rounded to the nearest float64, ties to even, as IEEE 754 asks: from the
+/// quotient in integers to 63 or 64 bits. mantissa > 0, 0 < decimals < 28. False, once in some
+/// hundred: it is a tie, or on either side of one.
+inline bool near_quotient(std::uint64_t mantissa, std::size_t decimals, double& value) {
+  const Divisor& divisor = kDivisors[decimals];
+  const int up = __builtin_clzll(mantissa);
+  mantissa <<= static_cast<unsigned>(up);
+  // Too small by less than two: the reciprocal's rest and the product's are each below one.
+  const auto whole =
+      static_cast<std::uint64_t>((static_cast<Wide>(mantissa) * divisor.reciprocal) >> 64U);
+  // Of 64 bits 11 are rounded away, of 63 10.
+  const auto top = static_cast<unsigned>(whole >> 63U);
+  const std::uint64_t half = std::uint64_t{512} << top;
+  const std::uint64_t tail = whole & (2 * half - 1);
+  if (half - tail <= 2) return false;
+  // Up or down is as good as random: no branch.
+  value = scaled(((whole >> 9U >> top) + 1) >> 1U, static_cast<int>(top), divisor, up);
+  return true;
+}
 
-const char* take_number(const char* const text, const char* const end, Scalar& scalar) {
+double quotient(std::uint64_t mantissa, std::size_t decimals) {
+  double value = 0;
+  if (near_quotient(mantissa, decimals, value)) return value;
+  const Divisor& divisor = kDivisors[decimals];
+  const int up = __builtin_clzll(mantissa);
+  const Wide dividend = static_cast<Wide>(mantissa << static_cast<unsigned>(up)) << 63U;
+  const auto whole = static_cast<std::uint64_t>(dividend / divisor.five);
+  const bool exact = static_cast<Wide>(whole) * divisor.five == dividend;
+  const auto top = static_cast<unsigned>(whole >> 63U);
+  const std::uint64_t half = std::uint64_t{512} << top;
+  const std::uint64_t tail = whole & (2 * half - 1);
+  std::uint64_t rounded = whole >> 10U >> top;
+  if (tail > half || (tail == half && (!exact || (rounded & 1U) != 0))) ++rounded;
+  return scaled(rounded, static_cast<int>(top), divisor, up);
+}
+
+/// take_number() for every form.
+[[gnu::noinline]] const char* take_any(const char* const text, const char* const end,
+                                       Scalar& scalar) {
   const char* at = text;
   if (at == end) return nullptr;
   const bool negative = *at == '-';
   if (negative || *at == '+') ++at;
   const char* const number = at;
-  Digits taken;
-  if (end - at >= kShortRoom) taken = take_short(at);
-  if (taken.end == nullptr) taken = take_digits(at, end);
-  at = taken.end;
-  const std::uint64_t mantissa = taken.mantissa;
-  const bool point = taken.point;
+  std::uint64_t mantissa = 0;
+  at = take_few(at, end, mantissa);
+  int decimals = 0;
+  const bool point = at != end && *at == '.';
+  if (point) {
+    const char* const first = at + 1;
+    at = take_many(first, end, mantissa);
+    decimals = static_cast<int>(at - first);
+  }
   auto digits = static_cast<int>(at - number) - static_cast<int>(point);  // significant ones
   if (digits == 0) return nullptr;
   if (*number == '0' || *number == '.') digits -= leading_zeros(number, at);
@@ -383,20 +322,14 @@ const char* take_number(const char* const text, const char* const end, Scalar& s
       return at;
     }
   }
-  const int shift = exponent - taken.scale;
+  const int shift = exponent - decimals;
   double value = 0;
-  const bool held = digits <= 19;  // the mantissa has not wrapped around
-  const bool divides = held && mantissa != 0 && shift < 0 && shift >= -27;
-  constexpr std::uint64_t kFew = 10'000'000'000U;
-  constexpr std::uint64_t kExact = std::uint64_t{1} << 53U;
-  if (divides && mantissa >= kFew) {
-    value = quotient(mantissa, static_cast<std::size_t>(-shift));
-  } else if (held && mantissa <= kExact && shift >= -22 && shift <= 22) {
+  if (digits <= 15 && shift >= -22 && shift <= 22) {
     // Both are exact in float64, so that one operation rounds as it must.
     const auto whole = static_cast<double>(mantissa);
     value = shift < 0 ? whole / kPowers[static_cast<std::size_t>(-shift)]
                       : whole * kPowers[static_cast<std::size_t>(shift)];
-  } else if (divides) {
+  } else if (digits <= 19 && mantissa != 0 && shift < 0 && shift >= -27) {
     value = quotient(mantissa, static_cast<std::size_t>(-shift));
   } else {
     const auto [stop, error] = std::from_chars(number, at, value);
@@ -405,7 +338,82 @@ const char* take_number(const char* const text, const char* const end, Scalar& s
   scalar.bits = std::bit_cast<std::uint64_t>(negative ? -value : value);
   scalar.precision = Precision::printed;
   scalar.digits = std::max(digits, 1);
-  scalar.last_digit = exponent - taken.decimals;
+  scalar.last_digit = shift;
+  return at;
+}
+
+}  // namespace
+
+/// Most numbers of a log or record are one to seven digits, or one to four, a point, up to 16 more,
+/// and perhaps an exponent of two digits: read here without a branch on how many decimals there
+/// are, which changes from line to line where the shortest form is printed. What they lack to 16
+/// are zeros of the mantissa. Any other number is left to take_any(), as are those near a tie.
+const char* take_number(const char* const text, const char* const end, Scalar& scalar) {
+  constexpr std::ptrdiff_t kRoom = 32;  // what is read, at most
+  if (end - text < kRoom) return take_any(text, end, scalar);
+  const bool negative = *text == '-';
+  const char* const number = text + static_cast<int>(negative);
+  const char* at = number;
+  std::uint64_t before = static_cast<unsigned>(*at) - '0';
+  if (before <= 9 && at[1] == '.') {
+    ++at;
+  } else {
+    const std::uint64_t front = eight_at(at);
+    const unsigned whole = leading_digits(front);
+    if (whole == 0 || whole == 8) return take_any(text, end, scalar);
+    before = number_of(front << (56 - 8 * whole) << 8U);
+    at += whole;
+    if (*at != '.') {
+      if ((*at | 0x20) == 'e' || (negative && before == 0)) return take_any(text, end, scalar);
+      scalar.bits = negative ? ~before + 1 : before;
+      scalar.precision = Precision::integer;
+      scalar.notation = Notation::fixed;
+      scalar.digits = scalar.last_digit = 0;
+      return at;
+    }
+  }
+  // What 64 bits hold of it, and 16 digits.
+  constexpr std::uint64_t kScale = 10'000'000'000'000'000U;
+  constexpr std::uint64_t kMostBefore = std::numeric_limits<std::uint64_t>::max() / kScale - 1;
+  const char* const after = ++at;
+  const std::uint64_t first = eight_at(after);
+  const std::uint64_t second = eight_at(after + 8);
+  const unsigned in_first = leading_digits(first);
+  const unsigned count = in_first + (leading_digits(second) & (0U - (in_first >> 3U)));
+  at += count;
+  static constexpr auto kKeep = [] {
+    std::array<char, 32> keep{};
+    std::fill_n(keep.begin(), 16, '\xFF');
+    return keep;
+  }();
+  const char* const keep = kKeep.data() + (16 - count);
+  const std::uint64_t mantissa = before * kScale + number_of(first & eight_at(keep)) * 100'000'000 +
+                                 number_of(second & eight_at(keep + 8));
+  const auto is_digit = [](char c) { return static_cast<unsigned>(c) - '0' <= 9; };
+  if (before > kMostBefore || mantissa == 0 || is_digit(*at)) return take_any(text, end, scalar);
+  int digits = static_cast<int>(at - number) - 1;
+  if (*number == '0') digits -= leading_zeros(number, at);
+  Notation notation = Notation::fixed;
+  int exponent = 0;
+  if ((*at | 0x20) == 'e') {
+    if ((at[1] != '-' && at[1] != '+') || !is_digit(at[2]) || !is_digit(at[3]) || is_digit(at[4]))
+      return take_any(text, end, scalar);
+    exponent = (at[2] - '0') * 10 + (at[3] - '0');
+    if (at[1] == '-') exponent = -exponent;
+    notation = *at == 'e' ? Notation::lower_e : Notation::upper_e;
+    at += 4;
+  }
+  const int divided = 16 - exponent;
+  double value = 0;
+  if (divided <= 0 || divided >= static_cast<int>(kDivisors.size()) ||
+      !near_quotient(mantissa, static_cast<std::size_t>(divided), value)) {
+    return take_any(text, end, scalar);
+  }
+  scalar.bits = std::bit_cast<std::uint64_t>(negative ? -value : value);
+  scalar.precision = Precision::printed;
+  scalar.notation = notation;
+  scalar.digits = digits;
+  scalar.last_digit = exponent - static_cast<int>(count);
   return at;
 }
 

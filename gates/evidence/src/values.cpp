@@ -202,7 +202,10 @@ struct FewKinds {
     for (const std::uint32_t& word : words) {
       if (word != kNone) evidence::put(bytes, &word, 1);
     }
-    for (const Item& item : items) bytes.push_back(static_cast<char>(place_of(item.word)));
+    const std::size_t at = bytes.size();
+    bytes.resize(at + items.size());
+    char* to = bytes.data() + at;
+    for (const Item& item : items) *to++ = static_cast<char>(place_of(item.word));
     return true;
   }
   const char* take(const char* at, std::vector<Item>& items) {

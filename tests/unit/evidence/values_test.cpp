@@ -307,6 +307,21 @@ TEST(TakeNumber, ReadsWithinATextAsAtItsEnd) {
     if (random() % 3 == 0) text += "e" + std::to_string(static_cast<int>(random() % 60) - 30);
     check(text, ",}\n \t\r\"/:\xFF"s[random() % 10] + room);
   }
+  // Ties and what is next to one, and the shortest forms of float64 of all magnitudes.
+  for (int i = 0; i < 200'000; ++i) {
+    std::array<char, 40> buffer{};
+    const double value =
+        std::ldexp(static_cast<double>(random() >> 11U), static_cast<int>(random() % 90) - 80);
+    const auto end = std::to_chars(buffer.data(), buffer.data() + buffer.size(), value).ptr;
+    const std::string text(buffer.data(), end);
+    check(text, "," + room);
+    const std::uint64_t odd = (std::uint64_t{1} << 53U | random() >> 11U) | 1U;
+    const std::string halves = std::to_string(odd * 5 + random() % 3 - 1);
+    const std::size_t whole = random() % 4 + 1;
+    check(halves.substr(0, whole) + "." + halves.substr(whole) + "e+" +
+              std::to_string(halves.size() - whole - 1 + 100).substr(1),
+          "," + room);
+  }
 }
 
 /// Any number of kinds in one block: one, those that a byte tells apart, and more.
