@@ -28,18 +28,16 @@ std::uint64_t bits_at(const void* data, std::size_t i) {
   return bits;
 }
 
-template <class Bits>
-void add(Lanes& lanes, const void* data, std::size_t i) {
-  const std::uint64_t bits = bits_at<Bits>(data, i);
-  const std::uint64_t place = i + 1;
-  lanes.one += mix64(bits ^ (place * kOne));
-  lanes.two += mix64(bits ^ (place * kTwo));
-  lanes.multiset += mix64(bits);
-}
-
-template <class Bits>
+/// Every value, or with `kSampled` every `step`-th, of which nobody asks for a multiset.
+template <class Bits, bool kSampled>
 void add_all(Lanes& lanes, const void* data, std::size_t count, std::size_t step) {
-  for (std::size_t i = 0; i < count; i += step) add<Bits>(lanes, data, i);
+  for (std::size_t i = 0; i < count; i += kSampled ? step : 1) {
+    const std::uint64_t bits = bits_at<Bits>(data, i);
+    const std::uint64_t place = i + 1;
+    lanes.one += mix64(bits ^ (place * kOne));
+    lanes.two += mix64(bits ^ (place * kTwo));
+    if constexpr (!kSampled) lanes.multiset += mix64(bits);
+  }
 }
 
 /// Type and shape come first: equal bytes of another shape are another value.
@@ -50,23 +48,26 @@ Lanes begin(qtrace_dtype dtype, const std::int64_t* shape, std::size_t dims) {
   return {mix64(header ^ kOne), mix64(header ^ kTwo), 0};
 }
 
-Lanes digest(qtrace_dtype dtype, const void* data, const std::int64_t* shape, std::size_t dims,
-             std::size_t most) {
+/// kMost: of values that are looked at; 0: all.
+template <std::size_t kMost>
+Lanes digest(qtrace_dtype dtype, const void* data, const std::int64_t* shape, std::size_t dims) {
+  constexpr bool kSampled = kMost > 0;
   Lanes lanes = begin(dtype, shape, dims);
   const std::size_t count = elements_of(shape, dims);
-  const std::size_t step = count > most ? (count + most - 1) / most : 1;
+  std::size_t step = 1;
+  if constexpr (kSampled) step = count > kMost ? (count + kMost - 1) / kMost : 1;
   switch (size_of(dtype)) {
     case 1:
-      add_all<std::uint8_t>(lanes, data, count, step);
+      add_all<std::uint8_t, kSampled>(lanes, data, count, step);
       break;
     case 2:
-      add_all<std::uint16_t>(lanes, data, count, step);
+      add_all<std::uint16_t, kSampled>(lanes, data, count, step);
       break;
     case 4:
-      add_all<std::uint32_t>(lanes, data, count, step);
+      add_all<std::uint32_t, kSampled>(lanes, data, count, step);
       break;
     default:
-      add_all<std::uint64_t>(lanes, data, count, step);
+      add_all<std::uint64_t, kSampled>(lanes, data, count, step);
   }
   return lanes;
 }
@@ -90,12 +91,6 @@ bool finite_half(const void* data, std::size_t count, std::uint16_t exponent) {
 }
 
 }  // namespace
-
-std::uint64_t mix64(std::uint64_t x) {
-  x = (x ^ (x >> 30U)) * 0xBF58476D1CE4E5B9U;
-  x = (x ^ (x >> 27U)) * 0x94D049BB133111EBU;
-  return x ^ (x >> 31U);
-}
 
 std::size_t size_of(qtrace_dtype dtype) {
   switch (dtype) {
@@ -184,7 +179,7 @@ extern "C" {
 
 uint64_t qtrace_device_digest(qtrace_dtype dtype, const void* data, const int64_t* shape,
                               size_t dims, uint64_t lanes[2]) {
-  const auto digest = qualify::tracer::digest(dtype, data, shape, dims, SIZE_MAX);
+  const auto digest = qualify::tracer::digest<0>(dtype, data, shape, dims);
   lanes[0] = digest.one;
   lanes[1] = digest.two;
   return digest.multiset;
@@ -193,7 +188,7 @@ uint64_t qtrace_device_digest(qtrace_dtype dtype, const void* data, const int64_
 void qtrace_sample_digest(qtrace_dtype dtype, const void* data, const int64_t* shape, size_t dims,
                           uint64_t lanes[2]) {
   constexpr std::size_t kSamples = 64;
-  const auto digest = qualify::tracer::digest(dtype, data, shape, dims, kSamples);
+  const auto digest = qualify::tracer::digest<kSamples>(dtype, data, shape, dims);
   lanes[0] = digest.one;
   lanes[1] = digest.two;
 }

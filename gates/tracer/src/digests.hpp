@@ -9,7 +9,13 @@
 /// Digests of host memory. Internal to the tracer.
 namespace qualify::tracer {
 
-[[nodiscard]] std::uint64_t mix64(std::uint64_t x);
+/// splitmix64's finaliser (Steele, Lea, Flood: Fast splittable pseudorandom number generators,
+/// 2014). Here, so that loops over values have no call in them.
+[[nodiscard]] inline std::uint64_t mix64(std::uint64_t x) {
+  x = (x ^ (x >> 30U)) * 0xBF58476D1CE4E5B9U;
+  x = (x ^ (x >> 27U)) * 0x94D049BB133111EBU;
+  return x ^ (x >> 31U);
+}
 [[nodiscard]] std::size_t size_of(qtrace_dtype dtype);
 [[nodiscard]] const char* name_of(qtrace_dtype dtype);
 [[nodiscard]] std::size_t elements_of(const std::int64_t* shape, std::size_t dims);

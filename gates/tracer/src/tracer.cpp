@@ -1,5 +1,6 @@
 #include "qualify/tracer/tracer.h"
 
+#include <charconv>
 #include <chrono>
 #include <cinttypes>
 #include <cstdio>
@@ -36,29 +37,41 @@ std::string_view view(const char* text) {
   return text == nullptr ? "" : text;
 }
 
+/// Names hardly ever need an escape: up to each of these a text goes over as it is.
 void quote(std::string& to, std::string_view text) {
   to += '"';
-  for (const char c : text) {
+  std::size_t from = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (c != '"' && c != '\\' && static_cast<unsigned char>(c) >= 0x20) continue;
+    to.append(text, from, i - from);
+    from = i + 1;
     if (c == '"' || c == '\\') {
       to += '\\';
       to += c;
-    } else if (static_cast<unsigned char>(c) < 0x20) {
+    } else {
       char escape[8];
       std::snprintf(escape, sizeof escape, "\\u%04x", static_cast<unsigned>(c));
       to += escape;
-    } else {
-      to += c;
     }
   }
+  to.append(text, from);
   to += '"';
 }
 
+void number(std::string& to, std::int64_t value) {
+  char digits[24];
+  to.append(digits, std::to_chars(digits, digits + sizeof digits, value).ptr);
+}
+
 void hex(std::string& to, std::uint64_t value) {
+  char digits[16];
   for (unsigned i = 0; i < 8; ++i) {
     const auto byte = static_cast<unsigned>((value >> (8 * i)) & 0xFFU);
-    to += "0123456789abcdef"[byte >> 4U];
-    to += "0123456789abcdef"[byte & 15U];
+    digits[2 * i] = "0123456789abcdef"[byte >> 4U];
+    digits[2 * i + 1] = "0123456789abcdef"[byte & 15U];
   }
+  to.append(digits, sizeof digits);
 }
 
 void tell(const std::string& message, char* error, std::size_t size) {
@@ -92,6 +105,7 @@ struct qtrace {
   std::vector<Summary> summaries;
   std::unordered_map<std::string, std::int64_t> occurrences;  ///< of this iteration
   std::string key;
+  std::string summary_name;
   std::string line;
   std::string buffer;
 
@@ -100,7 +114,7 @@ struct qtrace {
     key += '\0';
     key += event;
     key += '\0';
-    key += std::to_string(where.microbatch);
+    number(key, where.microbatch);
     key += '\0';
     key += name;
     return occurrences[key]++;
@@ -119,8 +133,8 @@ struct qtrace {
 
   void flush_summaries() {
     for (const Summary& summary : summaries) {
-      const std::string name = std::string("summary.") + text_of(summary.kind) +
-                               (summary.op.empty() ? "" : ".") + summary.op;
+      summary_name.assign("summary.").append(text_of(summary.kind));
+      if (!summary.op.empty()) summary_name.append(1, '.').append(summary.op);
       const qtrace_where where{iteration, -1, phase.c_str()};
       qtrace_value value{};
       value.kind = summary.kind;
@@ -129,12 +143,13 @@ struct qtrace {
       value.group_seq = summary.group_seq;
       value.peer = -1;
       begin_tensor(where, value);
-      const std::int64_t number = begin_name(where, "tensor", name);
+      begin_name(where, "tensor", summary_name);
       line += ",\"tensor\":{\"digest\":\"";
       hex(line, summary.one);
       hex(line, summary.two);
-      line += "\",\"mode\":\"sample\",\"shape\":[" + std::to_string(summary.values) + "]}}\n";
-      (void)number;
+      line += "\",\"mode\":\"sample\",\"shape\":[";
+      number(line, summary.values);
+      line += "]}}\n";
       write();
     }
     summaries.clear();
@@ -144,12 +159,16 @@ struct qtrace {
 
   /// Up to and with the metadata.
   void begin_tensor(const qtrace_where& where, const qtrace_value& value) {
-    line = "{\"event\":\"tensor\",\"iteration\":" + std::to_string(where.iteration) +
-           ",\"metadata\":{";
+    line = "{\"event\":\"tensor\",\"iteration\":";
+    number(line, where.iteration);
+    line += ",\"metadata\":{";
     if (view(value.group) != "") {
       line += "\"group\":";
       quote(line, value.group);
-      if (value.group_seq >= 0) line += ",\"group_seq\":" + std::to_string(value.group_seq);
+      if (value.group_seq >= 0) {
+        line += ",\"group_seq\":";
+        number(line, value.group_seq);
+      }
       line += ',';
     }
     line += "\"kind\":\"";
@@ -159,29 +178,44 @@ struct qtrace {
       line += ",\"op\":";
       quote(line, value.op);
     }
-    if (value.peer >= 0) line += ",\"peer\":" + std::to_string(value.peer);
+    if (value.peer >= 0) {
+      line += ",\"peer\":";
+      number(line, value.peer);
+    }
     if (value.role != QTRACE_NO_ROLE) {
       line += ",\"role\":\"";
       line += text_of(value.role);
       line += '"';
     }
     if (value.dims == 0 && value.data != nullptr) line += ",\"semantic_type\":\"scalar\"";
-    if (times) line += ",\"time_ns\":" + std::to_string(now());
+    put_time();
     line += '}';
   }
 
   /// From microbatch to sequence.
-  std::int64_t begin_name(const qtrace_where& where, const char* event, std::string_view name) {
-    const std::int64_t number = occurrence(where, event, name);
+  void begin_name(const qtrace_where& where, const char* event, std::string_view name) {
     line += ",\"microbatch\":";
-    line += where.microbatch < 0 ? "null" : std::to_string(where.microbatch);
+    if (where.microbatch < 0) {
+      line += "null";
+    } else {
+      number(line, where.microbatch);
+    }
     line += ",\"name\":";
     quote(line, name);
-    line += ",\"occurrence\":" + std::to_string(number) + ",\"phase\":";
+    line += ",\"occurrence\":";
+    number(line, occurrence(where, event, name));
+    line += ",\"phase\":";
     quote(line, view(where.phase));
-    line += ",\"rank\":" + std::to_string(rank) +
-            ",\"schema_version\":1,\"sequence\":" + std::to_string(sequence++);
-    return number;
+    line += ",\"rank\":";
+    number(line, rank);
+    line += ",\"schema_version\":1,\"sequence\":";
+    number(line, sequence++);
+  }
+
+  void put_time() {
+    if (!times) return;
+    line += ",\"time_ns\":";
+    number(line, now());
   }
 
   /// `value`: JSON, or empty.
@@ -191,10 +225,11 @@ struct qtrace {
     line = "{\"event\":\"event\",\"fields\":{\"kind\":\"";
     line += text_of(kind);
     line += '"';
-    if (times) line += ",\"time_ns\":" + std::to_string(now());
-    if (!value.empty()) line += ",\"value\":" + value;
-    line += "},\"iteration\":" + std::to_string(where.iteration);
-    (void)begin_name(where, "event", view(name));
+    put_time();
+    if (!value.empty()) line.append(",\"value\":").append(value);
+    line += "},\"iteration\":";
+    number(line, where.iteration);
+    begin_name(where, "event", view(name));
     line += "}\n";
     write();
   }
@@ -252,7 +287,7 @@ struct qtrace {
     const std::uint64_t multiset =
         qtrace_device_digest(value.dtype, value.data, value.shape, value.dims, lanes);
     begin_tensor(where, value);
-    (void)begin_name(where, "tensor", view(value.name));
+    begin_name(where, "tensor", view(value.name));
     line += ",\"tensor\":{\"digest\":\"";
     hex(line, lanes[0]);
     hex(line, lanes[1]);
@@ -267,7 +302,7 @@ struct qtrace {
   /// The public schema's "full" mode, every member of it.
   void full(const qtrace_where& where, const qtrace_value& value) {
     begin_tensor(where, value);
-    (void)begin_name(where, "tensor", view(value.name));
+    begin_name(where, "tensor", view(value.name));
     const std::string count = std::to_string(elements_of(value.shape, value.dims));
     std::string stride = "]";
     std::int64_t step = 1;
