@@ -139,6 +139,29 @@ class Tracing : public ::testing::Test {
   test::TempFolder folder;
 };
 
+TEST_F(Tracing, WritesNamesAsTheyAreGiven) {
+  const qtrace_options options{QTRACE_L0, nullptr, 1};
+  std::array<char, 256> error{};
+  qtrace* trace = qtrace_open(folder.path().c_str(), 3, &options, error.data(), error.size());
+  ASSERT_NE(trace, nullptr) << error.data();
+  const std::vector<std::string> given = {"plain",         "\"quoted\"",   "back\\slash\\",
+                                          "line\nand\x01", "l\xC3\xA4yer", "\x1F"};
+  const qtrace_where where{-1, 12, "a \"phase\""};
+  for (const std::string& name : given) qtrace_event(trace, &where, name.c_str(), QTRACE_PHASE);
+  EXPECT_EQ(qtrace_close(trace), 0);
+  std::istringstream lines(read_file(folder / "rank_000003.jsonl").value());
+  std::vector<std::string> found;
+  for (std::string line; std::getline(lines, line);) {
+    const Json record = Json::parse(line);
+    found.push_back(record["name"]);
+    EXPECT_EQ(record["phase"], "a \"phase\"");
+    EXPECT_EQ(record["iteration"], -1);
+    EXPECT_EQ(record["microbatch"], 12);
+    EXPECT_GT(record["fields"]["time_ns"], 0);
+  }
+  EXPECT_EQ(found, given);
+}
+
 TEST_F(Tracing, SummarisesAtL0AndRecordsEveryValueAtL1AndL2) {
   const auto l0 = names(record(QTRACE_L0));
   ASSERT_EQ(l0.size(), 8U);
