@@ -1,6 +1,7 @@
 // One JSON object a line: metrics as many tools log them, and the scalars of the two public trace
 // schemas. docs/formats/json-lines.md, docs/formats/traces.md
 
+#include <fmt/format.h>
 #include <simdjson.h>
 
 #include <algorithm>
@@ -149,7 +150,7 @@ class JsonLines {
   }
 
  private:
-  [[nodiscard]] std::string place() const { return ":" + std::to_string(number_); }
+  [[nodiscard]] std::string place() const { return fmt::format(":{}", number_); }
 
   Series& series_for(std::string_view key) {
     // A few keys in the same order on each line: cheaper than hashing.
