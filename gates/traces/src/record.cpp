@@ -34,6 +34,12 @@ std::string_view trimmed(std::string_view token) {
   return token;
 }
 
+/// simdjson has an error for what begins like null and is not: that is not null either.
+bool is_null(ondemand::value& value) {
+  bool null = false;
+  return value.is_null().get(null) == simdjson::SUCCESS && null;
+}
+
 /// The text as it stands between its quotes, or null's: empty. Only where it holds an escape is it
 /// copied; simdjson has checked that the quotes are there and what is between them is UTF-8.
 bool text_of(ondemand::value& value, std::string_view& text) {
@@ -44,7 +50,7 @@ bool text_of(ondemand::value& value, std::string_view& text) {
     return token.back() == '"';
   }
   text = {};
-  if (value.is_null()) return true;
+  if (is_null(value)) return true;
   return !value.get_string().get(text);
 }
 
@@ -235,7 +241,7 @@ bool RecordParser::scalar(std::string_view key, Value& value, Record& record) {
 }
 
 bool RecordParser::attributes(Value& value, Record& record, bool values) {
-  if (value.is_null()) return true;
+  if (is_null(value)) return true;
   Object object;
   if (value.get_object().get(object)) return false;
   Event& event = record.events.front();
@@ -325,7 +331,7 @@ bool RecordParser::tensor(Value& value, Record& record) {
       if (!text_at(inner, Slot::value, text) || !set_bits(text, event)) return false;
     } else if (key == "shape") {
       simdjson::ondemand::array array;
-      if (inner.is_null()) continue;
+      if (is_null(inner)) continue;
       const char* const begin = inner.raw_json_token().data();
       if (inner.get_array().get(array)) return false;
       scratch_.clear();

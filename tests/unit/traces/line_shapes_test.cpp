@@ -129,6 +129,10 @@ TEST_F(Shapes, WhatIsInDoubtIsReadAsJson) {
            {kEvent, "1.5", "true", true},
            {kEvent, "1.5", R"("0x3fc00000")", true},
            {kEvent, "1.5", "1e999", false},
+           // What begins like null and is not.
+           {kTensor, "[4,8]", "nulx", false},
+           {kEvent, "\"loss\"", "nulx", false},
+           {kEvent, R"({"kind":"metric","value":1.5})", "nulx", false},
            // A name may say what kind of event it is.
            {kFork, "reduce.begin", "reduce.end", true},
            // Cut off, and more than a record.
