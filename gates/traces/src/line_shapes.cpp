@@ -107,11 +107,13 @@ bool real(const char*& at, const char* end, double& to) {
   const char* const whole = at;
   while (at < end && digit(*at)) ++at;
   if (at == whole || (at - whole > 1 && *whole == '0')) return false;
+  const char* mantissa = at;
   bool is_real = false;
   if (at < end && *at == '.') {
     const char* const fraction = ++at;
     while (at < end && digit(*at)) ++at;
     if (at == fraction) return false;
+    mantissa = at;
     is_real = true;
   }
   if (at < end && (*at == 'e' || *at == 'E')) {
@@ -122,7 +124,8 @@ bool real(const char*& at, const char* end, double& to) {
     if (at == exponent) return false;
     is_real = true;
   }
-  if (!is_real || at - begin > 32) return false;
+  // Beyond this many digits readers of JSON round in ways of their own.
+  if (!is_real || mantissa - whole > static_cast<std::ptrdiff_t>(kMostDigits)) return false;
   const auto read = std::from_chars(begin, at, to);
   return read.ec == std::errc{} && read.ptr == at;
 }

@@ -126,6 +126,7 @@ TEST_F(Shapes, WhatIsInDoubtIsReadAsJson) {
            {kEvent, "1.5", "15", true},
            {kEvent, "1.5", "1.", false},
            {kEvent, "1.5", "01.5", false},
+           {kEvent, "1.5", "20.0009000000000000001", true},
            {kEvent, "1.5", "true", true},
            {kEvent, "1.5", R"("0x3fc00000")", true},
            {kEvent, "1.5", "1e999", false},
