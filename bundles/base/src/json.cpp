@@ -17,19 +17,22 @@ namespace {
 constexpr std::size_t kMaxDepth = 200;
 constexpr std::uint64_t kMaxExactInteger = 1ULL << 53U;
 
-/// Builds the DOM and refuses what nlohmann's own parser lets pass: duplicate keys, deep nesting.
+/// Builds the DOM and refuses what nlohmann's own parser lets pass: deep nesting, and duplicate
+/// keys. These are counted, for a DOM has fewer members than its text has keys then; a second pass,
+/// with `name_duplicates`, keeps every object's keys and says which one it is.
 class StrictHandler : public nlohmann::detail::json_sax_dom_parser<Json> {
  public:
   using Base = nlohmann::detail::json_sax_dom_parser<Json>;
-  explicit StrictHandler(Json& target) : Base(target, false) {}
+  explicit StrictHandler(Json& target, bool name_duplicates)
+      : Base(target, false), name_duplicates_(name_duplicates) {}
 
   bool start_object(std::size_t elements) {
     if (!enter()) return false;
-    keys_.emplace_back();
+    if (name_duplicates_) keys_.emplace_back();
     return Base::start_object(elements);
   }
   bool end_object() {
-    keys_.pop_back();
+    if (name_duplicates_) keys_.pop_back();
     --depth_;
     return Base::end_object();
   }
@@ -39,7 +42,8 @@ class StrictHandler : public nlohmann::detail::json_sax_dom_parser<Json> {
     return Base::end_array();
   }
   bool key(std::string& name) {
-    if (!keys_.back().insert(name).second) {
+    ++members;
+    if (name_duplicates_ && !keys_.back().insert(name).second) {
       fault = "duplicate key \"" + name + "\"";
       return false;
     }
@@ -56,6 +60,7 @@ class StrictHandler : public nlohmann::detail::json_sax_dom_parser<Json> {
   }
 
   std::string fault;
+  std::size_t members = 0;  ///< of all objects, as the text has them
 
  private:
   bool enter() {
@@ -63,9 +68,34 @@ class StrictHandler : public nlohmann::detail::json_sax_dom_parser<Json> {
     fault = "nested deeper than " + std::to_string(kMaxDepth) + " levels";
     return false;
   }
+  bool name_duplicates_;
   std::size_t depth_ = 0;
   std::vector<std::unordered_set<std::string>> keys_;
 };
+
+std::size_t members_of(const Json& value) {
+  if (!value.is_structured()) return 0;
+  std::size_t all = value.is_object() ? value.size() : 0;
+  for (const Json& each : value) all += members_of(each);
+  return all;
+}
+
+/// Empty, or why the text is not taken.
+std::string parse_into(Json& root, std::string_view text, bool name_duplicates) {
+  StrictHandler handler(root, name_duplicates);
+  if (!Json::sax_parse(text.begin(), text.end(), &handler) || !handler.fault.empty()) {
+    return handler.fault.empty() ? "not well formed" : handler.fault;
+  }
+  if (handler.members == members_of(root)) return {};
+  if (name_duplicates) return "duplicate keys";
+  root = Json();
+  return parse_into(root, text, true);
+}
+
+bool is_ascii(std::string_view text) {
+  return std::all_of(text.begin(), text.end(),
+                     [](char c) { return static_cast<unsigned char>(c) < 0x80; });
+}
 
 /// UTF-16 code units of valid UTF-8, for JCS's key order.
 std::u16string utf16(const std::string& text) {
@@ -124,41 +154,50 @@ std::string ecmascript_number(double value) {
   return out;
 }
 
-void append_string(std::string& out, const std::string& text) {
+void append_escaped(std::string& out, char c) {
   constexpr char hex[] = "0123456789abcdef";
+  switch (c) {
+    case '"':
+      out += "\\\"";
+      break;
+    case '\\':
+      out += "\\\\";
+      break;
+    case '\b':
+      out += "\\b";
+      break;
+    case '\f':
+      out += "\\f";
+      break;
+    case '\n':
+      out += "\\n";
+      break;
+    case '\r':
+      out += "\\r";
+      break;
+    case '\t':
+      out += "\\t";
+      break;
+    default:
+      out += "\\u00";
+      out += hex[static_cast<unsigned char>(c) >> 4U];
+      out += hex[static_cast<unsigned char>(c) & 15U];
+  }
+}
+
+void append_string(std::string& out, std::string_view text) {
+  const auto escaped = [](char c) {
+    return static_cast<unsigned char>(c) < 0x20 || c == '"' || c == '\\';
+  };
   out += '"';
-  for (const char c : text) {
-    switch (c) {
-      case '"':
-        out += "\\\"";
-        break;
-      case '\\':
-        out += "\\\\";
-        break;
-      case '\b':
-        out += "\\b";
-        break;
-      case '\f':
-        out += "\\f";
-        break;
-      case '\n':
-        out += "\\n";
-        break;
-      case '\r':
-        out += "\\r";
-        break;
-      case '\t':
-        out += "\\t";
-        break;
-      default:
-        if (static_cast<unsigned char>(c) < 0x20) {
-          out += "\\u00";
-          out += hex[static_cast<unsigned char>(c) >> 4U];
-          out += hex[static_cast<unsigned char>(c) & 15U];
-        } else {
-          out += c;
-        }
-    }
+  while (!text.empty()) {
+    const auto plain =
+        static_cast<std::size_t>(std::find_if(text.begin(), text.end(), escaped) - text.begin());
+    out += text.substr(0, plain);
+    text.remove_prefix(plain);
+    if (text.empty()) break;
+    append_escaped(out, text.front());
+    text.remove_prefix(1);
   }
   out += '"';
 }
@@ -212,21 +251,33 @@ std::string append(std::string& out, const Json& value, std::size_t depth) {
       return {};
     }
     case Json::value_t::object: {
-      std::vector<std::pair<std::u16string, Json::const_iterator>> members;
-      for (auto it = value.begin(); it != value.end(); ++it) {
-        if (!is_utf8(it.key())) return "a key is not valid UTF-8";
-        members.emplace_back(utf16(it.key()), it);
-      }
-      std::sort(members.begin(), members.end(),
-                [](const auto& a, const auto& b) { return a.first < b.first; });
       out += '{';
       bool first = true;
-      for (const auto& [units, it] : members) {
+      const auto member = [&](const std::string& key, const Json& of) {
         if (!first) out += ',';
         first = false;
-        append_string(out, it.key());
+        append_string(out, key);
         out += ':';
-        if (auto fault = append(out, it.value(), depth + 1); !fault.empty()) return fault;
+        return append(out, of, depth + 1);
+      };
+      const auto& object = value.get_ref<const Json::object_t&>();
+      // The map's order of bytes is that of UTF-16 units where all keys are ASCII.
+      if (std::all_of(object.begin(), object.end(),
+                      [](const auto& each) { return is_ascii(each.first); })) {
+        for (const auto& [key, of] : object) {
+          if (auto fault = member(key, of); !fault.empty()) return fault;
+        }
+      } else {
+        std::vector<std::pair<std::u16string, Json::object_t::const_iterator>> members;
+        for (auto it = object.begin(); it != object.end(); ++it) {
+          if (!is_utf8(it->first)) return "a key is not valid UTF-8";
+          members.emplace_back(utf16(it->first), it);
+        }
+        std::sort(members.begin(), members.end(),
+                  [](const auto& a, const auto& b) { return a.first < b.first; });
+        for (const auto& [units, it] : members) {
+          if (auto fault = member(it->first, it->second); !fault.empty()) return fault;
+        }
       }
       out += '}';
       return {};
@@ -242,9 +293,8 @@ std::string append(std::string& out, const Json& value, std::size_t depth) {
 
 Result<Json> parse_json(std::string_view text, const std::string& context) {
   Json root;
-  StrictHandler handler(root);
-  if (!Json::sax_parse(text.begin(), text.end(), &handler) || !handler.fault.empty()) {
-    return fail(Errc::invalid_input, "not valid JSON: " + handler.fault, context);
+  if (const auto fault = parse_into(root, text, false); !fault.empty()) {
+    return fail(Errc::invalid_input, "not valid JSON: " + fault, context);
   }
   return root;
 }

@@ -75,5 +75,24 @@ TEST(ParseJson, RefusesDuplicateKeysSurrogatesTrailersAndDepth) {
   }
 }
 
+TEST(ParseJson, NamesTheKeyThatIsThereTwice) {
+  for (const char* text : {R"({"a":1,"twice":1,"twice":1})", R"([{"b":{"twice":{},"twice":[]}}])",
+                           R"({"twice":{"a":1,"b":2},"c":3,"twice":{"a":1,"b":2,"d":4}})",
+                           R"({"twice":1,"tw\u0069ce":2})"}) {
+    const auto parsed = parse_json(text, "");
+    ASSERT_FALSE(parsed) << text;
+    EXPECT_EQ(parsed.error().message, "not valid JSON: duplicate key \"twice\"") << text;
+  }
+  EXPECT_TRUE(parse_json(R"([{"once":{"once":1}},{"once":2}])", ""));
+}
+
+TEST(CanonicalJson, WritesPlainAndEscapedTextAlike) {
+  EXPECT_EQ(canonical_json(Json("\"\\/\b\f\n\r\t\x01 plain \x1f\x7f\u00e9")).value(),
+            R"("\"\\/\b\f\n\r\t\u0001 plain \u001f)"
+            "\x7f\u00e9\"");
+  EXPECT_EQ(canonical_json(Json{{"b\n", 1}, {"a\"", 2}, {"", 3}}).value(),
+            R"({"":3,"a\"":2,"b\n":1})");
+}
+
 }  // namespace
 }  // namespace qualify
