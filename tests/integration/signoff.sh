@@ -108,6 +108,8 @@ expect 0 'needs-decision' status cost # whoever has no role any more is not hear
 expect 0 'by decision: accepted by ana' decide cost --accept --reason $'red \e[31m\xc2\x9b1m' --key keys/ana.pem
 expect 0 'pass' status cost
 ! grep -q $'\e' out || failed "an escape code in status"
+expect 0 'pass' status cost --json
+! LC_ALL=C grep -q $'[\e\x9b]' out || failed "an escape code in status --json"
 
 # Two of three, nobody twice.
 expect 0 '1 of 2 signatures: ana' signoff december --key keys/ana.pem

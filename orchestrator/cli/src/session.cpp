@@ -85,7 +85,7 @@ Exit Session::report(Json record, const std::vector<Error>& faults, bool json,
 
 void Session::print_json(Json record) {
   if (!record.contains("schema_version")) record["schema_version"] = 1;
-  out << record.dump(2, ' ', false, Json::error_handler_t::replace) << '\n';
+  out << record.dump(2, ' ', true, Json::error_handler_t::replace) << '\n';
 }
 
 namespace {
