@@ -56,20 +56,30 @@ Result<Event> Journal::append(Time time, const std::string& qualification, const
 namespace {
 
 /// `which`: the WHERE clause, with one parameter at most.
-Result<std::vector<Event>> select_events(Database& database, const std::string& which,
-                                         const std::string& parameter = {}) {
-  auto select = database.prepare(
+Result<Statement> prepare_events(Database& database, const std::string& which) {
+  return database.prepare(
       "SELECT sequence, time, qualification, run, attempt, kind, payload FROM event " + which +
       " ORDER BY sequence");
-  if (!select) return tl::unexpected(select.error());
-  if (!parameter.empty()) select->bind(1, parameter);
+}
+
+Result<std::vector<Event>> read_events(Statement& select) {
   std::vector<Event> events;
   for (;;) {
-    auto row = select->step();
+    auto row = select.step();
     if (!row) return tl::unexpected(row.error());
     if (!*row) return events;
-    events.push_back(event_from(*select));
+    events.push_back(event_from(select));
   }
+}
+
+constexpr const char* kOfOne = "WHERE qualification = ?1";
+
+Result<std::vector<Event>> select_events(Database& database, const std::string& which,
+                                         const std::string& parameter = {}) {
+  auto select = prepare_events(database, which);
+  if (!select) return tl::unexpected(select.error());
+  if (!parameter.empty()) select->bind(1, parameter);
+  return read_events(*select);
 }
 
 Result<std::vector<std::string>> names_of(Statement& select) {
@@ -86,7 +96,22 @@ Result<std::vector<std::string>> names_of(Statement& select) {
 
 Result<std::vector<Event>> Journal::events(const std::string& qualification) const {
   if (qualification.empty()) return select_events(*database_, {});
-  return select_events(*database_, "WHERE qualification = ?1", qualification);
+  return select_events(*database_, kOfOne, qualification);
+}
+
+Result<std::vector<std::vector<Event>>> Journal::events_of_each(
+    std::span<const std::string> qualifications) const {
+  auto select = prepare_events(*database_, kOfOne);
+  if (!select) return tl::unexpected(select.error());
+  std::vector<std::vector<Event>> all;
+  for (const std::string& qualification : qualifications) {
+    select->reset();
+    select->bind(1, qualification);
+    auto events = read_events(*select);
+    if (!events) return tl::unexpected(events.error());
+    all.push_back(std::move(*events));
+  }
+  return all;
 }
 
 Result<std::vector<Event>> Journal::general_events() const {

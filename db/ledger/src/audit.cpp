@@ -10,7 +10,7 @@ namespace qualify::ledger {
 
 namespace {
 
-constexpr std::size_t kBatch = 1024;  // records in memory at once
+constexpr std::size_t kBatch = 512;  // records; two batches are in memory at once
 
 /// All complete subtrees of a log, in memory: 64 bytes a leaf.
 class Tree {
@@ -55,28 +55,20 @@ using Keys = std::map<std::string, Result<PublicKey>>;
 struct Checked {
   std::optional<Error> fault;
   std::optional<Digest> leaf;
+  Json statement;  ///< null where the payload is none
 };
 
 Checked check(const Record& record, const Result<PublicKey>& key) {
-  if (!key) return {key.error(), std::nullopt};
+  auto statement = statement_of(record);
   Checked checked;
-  if (auto good = verify_record(record, *key); !good) checked.fault = good.error();
-  checked.leaf = merkle::leaf_hash(leaf_of(record.envelope, *key));
-  return checked;
-}
-
-/// The records of one batch, spread over threads; the order of results is the records'.
-std::vector<Checked> check_all(const std::vector<Record>& records, Keys& keys, unsigned threads) {
-  for (const Record& record : records) {
-    if (keys.count(record.public_key_pem) == 0) {
-      keys.emplace(record.public_key_pem, PublicKey::parse_pem(record.public_key_pem));
-    }
+  if (!key) {
+    checked.fault = key.error();
+  } else {
+    if (auto good = verify_record(record, *key, statement); !good) checked.fault = good.error();
+    checked.leaf = merkle::leaf_hash(leaf_of(record.envelope, *key));
   }
-  std::vector<Checked> results(records.size());
-  for_each_index(records.size(), threads, [&](std::size_t i) {
-    results[i] = check(records[i], keys.at(records[i].public_key_pem));
-  });
-  return results;
+  if (statement) checked.statement = std::move(*statement);
+  return checked;
 }
 
 class Audit {
@@ -84,51 +76,25 @@ class Audit {
   Audit(journal::Database& database, unsigned threads, const VisitBatch& visit)
       : database_(&database), threads_(std::max(1U, threads)), visit_(visit) {}
 
+  /// One thread reads on while the others check what was read.
   void records() {
-    std::vector<Record> batch;
-    const auto flush = [&] {
-      const auto results = check_all(batch, keys_, threads_);
-      for (std::size_t i = 0; i < batch.size(); ++i) {
-        if (results[i].fault) fault(*results[i].fault);
-        if (batch[i].time < newest_) {
-          fault({Errc::integrity,
-                 "it is older than a record before it: it was dated back",
-                 "record " + std::to_string(batch[i].index),
-                 {},
-                 {}});
+    const Ledger ledger(*database_);
+    auto rows = ledger.rows(0, kBatch);
+    while (rows && !rows->empty()) {
+      learn_keys(*rows);
+      std::vector<Checked> checked(rows->size());
+      Result<std::vector<Ledger::Row>> next;
+      for_each_index(rows->size() + 1, threads_, [&](std::size_t i) {
+        if (i == 0) {
+          next = ledger.rows(rows->back().position + 1, kBatch);
+        } else if (const auto& record = (*rows)[i - 1].record) {
+          checked[i - 1] = check(*record, keys_.at(record->public_key_pem));
         }
-        newest_ = std::max(newest_, batch[i].time);
-        // Without a leaf (no usable key) the tree cannot be right any more, and says so below.
-        tree_.add(results[i].leaf.value_or(Digest()));
-      }
-      if (visit_ && !batch.empty()) visit_(batch);
-      batch.clear();
-    };
-    std::int64_t expected = 0;
-    const auto read =
-        Ledger(*database_).for_each([&](std::int64_t position, Result<Record> record) {
-          if (position != expected) {
-            fault({Errc::integrity,
-                   position - expected == 1 ? "record " + std::to_string(expected) + " is missing"
-                                            : "records " + std::to_string(expected) + " to " +
-                                                  std::to_string(position - 1) + " are missing",
-                   "log",
-                   {},
-                   {}});
-          }
-          expected = position + 1;
-          ++result_.size;
-          if (record) {
-            batch.push_back(std::move(*record));
-            if (batch.size() == kBatch) flush();
-          } else {
-            flush();
-            fault(record.error());
-            tree_.add(Digest());
-          }
-        });
-    flush();
-    if (!read) fault(read.error());
+      });
+      take(*rows, checked);
+      rows = std::move(next);
+    }
+    if (!rows) fault(rows.error());
     result_.root = tree_.root(tree_.size());
   }
 
@@ -221,6 +187,54 @@ class Audit {
   LogAudit take() { return std::move(result_); }
 
  private:
+  void learn_keys(const std::vector<Ledger::Row>& rows) {
+    for (const auto& [position, record] : rows) {
+      if (!record || keys_.contains(record->public_key_pem)) continue;
+      keys_.emplace(record->public_key_pem, PublicKey::parse_pem(record->public_key_pem));
+    }
+  }
+
+  void take(std::vector<Ledger::Row>& rows, std::vector<Checked>& checked) {
+    std::vector<Record> records;
+    std::vector<Json> statements;
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      must_follow(rows[i].position);
+      auto& record = rows[i].record;
+      if (checked[i].fault) fault(*checked[i].fault);
+      // Without a leaf (no record, no usable key) the tree cannot be right any more, and says so.
+      tree_.add(checked[i].leaf.value_or(Digest()));
+      if (!record) {
+        fault(record.error());
+        continue;
+      }
+      if (record->time < newest_) {
+        fault({Errc::integrity,
+               "it is older than a record before it: it was dated back",
+               "record " + std::to_string(record->index),
+               {},
+               {}});
+      }
+      newest_ = std::max(newest_, record->time);
+      records.push_back(std::move(*record));
+      statements.push_back(std::move(checked[i].statement));
+    }
+    if (visit_ && !records.empty()) visit_(records, statements);
+  }
+
+  void must_follow(std::int64_t position) {
+    const std::int64_t expected = next_;
+    next_ = position + 1;
+    ++result_.size;
+    if (position == expected) return;
+    fault({Errc::integrity,
+           position - expected == 1 ? "record " + std::to_string(expected) + " is missing"
+                                    : "records " + std::to_string(expected) + " to " +
+                                          std::to_string(position - 1) + " are missing",
+           "log",
+           {},
+           {}});
+  }
+
   void must_continue(const std::string& where, const Checkpoint& checkpoint) {
     if (checkpoint.size > tree_.size()) {
       fault({Errc::integrity,
@@ -250,6 +264,7 @@ class Audit {
   const VisitBatch& visit_;
   Keys keys_;
   Time newest_ = Time::min();  ///< of the records so far
+  std::int64_t next_ = 0;      ///< position that comes next
   Tree tree_;
   LogAudit result_;
 };

@@ -14,6 +14,7 @@ constexpr std::array kKinds = {"certificate", "grant",  "revocation", "baseline"
                                "decision",    "waiver", "approval",   "signoff"};
 constexpr const char* kStatementType = "https://in-toto.io/Statement/v1";
 constexpr std::size_t kMinPrefix = 6;  // hex digits
+constexpr std::size_t kPage = 256;     // records in memory at once
 
 constexpr const char* kSelect =
     "SELECT position, kind, id, gate, bundle, time, payload_type, payload, signature, key_id, pem "
@@ -119,7 +120,8 @@ Result<Record> sign_record(const Signer& signer, RecordKind kind, const std::str
   record.public_key_pem = signer.public_key().pem();
   // What comes out must be what verify_record takes: a statement that speaks of another bundle than
   // its record is stopped here.
-  if (auto consistent = verify_record(record, signer.public_key()); !consistent) {
+  if (auto consistent = verify_record(record, signer.public_key(), statement_of(record));
+      !consistent) {
     return fail(Errc::invalid_input, consistent.error().message);
   }
   return record;
@@ -208,14 +210,27 @@ Result<std::optional<Record>> Ledger::newest(RecordKind kind, const std::string&
   return found->empty() ? std::nullopt : std::optional(std::move(found->front()));
 }
 
-Result<void> Ledger::for_each(const Visit& visit) const {
-  auto select = database_->prepare(std::string(kSelect) + "ORDER BY position");
+Result<std::vector<Ledger::Row>> Ledger::rows(std::int64_t position, std::size_t count) const {
+  auto select =
+      database_->prepare(std::string(kSelect) + "WHERE position >= ?1 ORDER BY position LIMIT ?2");
   if (!select) return tl::unexpected(select.error());
+  select->bind(1, position).bind(2, static_cast<std::int64_t>(count));
+  std::vector<Row> rows;
   for (;;) {
     auto row = select->step();
-    if (!row) return tl::unexpected(row.error());
-    if (!*row) return {};
-    visit(select->number(0), record_from(*select));
+    if (!row && rows.empty()) return tl::unexpected(row.error());
+    if (!row || !*row) return rows;
+    rows.push_back({select->number(0), record_from(*select)});
+  }
+}
+
+Result<void> Ledger::for_each(const Visit& visit) const {
+  for (std::int64_t position = 0;;) {
+    auto page = rows(position, kPage);
+    if (!page) return tl::unexpected(page.error());
+    if (page->empty()) return {};
+    position = page->back().position + 1;
+    for (Row& row : *page) visit(row.position, std::move(row.record));
   }
 }
 
@@ -243,15 +258,20 @@ Result<Record> Ledger::find(const std::string& id) const {
   return std::move(found->front());
 }
 
+Result<Json> statement_of(const Record& record) {
+  return parse_json(record.envelope.payload, "statement");
+}
+
 Result<void> verify_record(const Record& record) {
   const auto key = PublicKey::parse_pem(record.public_key_pem);
   if (!key) {
     return fail(Errc::integrity, key.error().message, "record " + std::to_string(record.index));
   }
-  return verify_record(record, *key);
+  return verify_record(record, *key, statement_of(record));
 }
 
-Result<void> verify_record(const Record& record, const PublicKey& key) {
+Result<void> verify_record(const Record& record, const PublicKey& key,
+                           const Result<Json>& statement) {
   const auto wrong = [&](const std::string& what) {
     return fail(Errc::integrity, what,
                 "record " + std::to_string(record.index) + " (" + record.id.substr(0, 12) + ")");
@@ -265,7 +285,6 @@ Result<void> verify_record(const Record& record, const PublicKey& key) {
   }
   if (auto good = verify_envelope(envelope, key); !good) return wrong(good.error().message);
 
-  const auto statement = parse_json(envelope.payload, "statement");
   if (!statement) return wrong(statement.error().message);
   const auto canonical = canonical_json(*statement);
   if (!canonical || *canonical != envelope.payload)

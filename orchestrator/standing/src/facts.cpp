@@ -12,8 +12,7 @@ using ledger::RecordKind;
 
 /// What a certificate's own words are, as far as others rest on them. Throws on what no engine
 /// writes.
-void read_statement(const ledger::Record& record, Certificate& to) {
-  const Json statement = parse_json(record.envelope.payload, "certificate").value();
+void read_statement(const Json& statement, Certificate& to) {
   for (const Json& subject : statement.at("subject")) {
     to.bundles.emplace_back(
         subject.at("name").get<std::string>(),
@@ -119,13 +118,14 @@ Result<void> read_gates(run::State& state, Facts& facts) {
 
 Certificate read_certificate(const ledger::Record& record, const ledger::PublicKey& own) {
   Certificate certificate{record.id, record.gate, {}, record.time, {}, {}, {}, {}};
+  const auto statement = ledger::statement_of(record);
   if (record.public_key_pem != own.pem()) {
     certificate.fault = "signed by a key that is not this state's";
-  } else if (const auto whole = ledger::verify_record(record, own); !whole) {
+  } else if (const auto whole = ledger::verify_record(record, own, statement); !whole) {
     certificate.fault = whole.error().message;
   }
   try {
-    read_statement(record, certificate);
+    read_statement(statement.value(), certificate);
   } catch (const std::exception& error) {
     if (certificate.fault.empty()) {
       certificate.fault = std::string("not a certificate of a gate: ") + error.what();

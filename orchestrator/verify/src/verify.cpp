@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <deque>
+#include <future>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <span>
 
 #include "composite_check.hpp"
 #include "qualify/base/parallel.hpp"
@@ -19,7 +21,7 @@ namespace qualify::verify {
 
 namespace {
 
-constexpr std::size_t kBatch = 1024;  // qualifications in memory at once
+constexpr std::size_t kBatch = 512;  // qualifications; two batches are in memory at once
 
 struct Certificate {
   std::string id;
@@ -38,10 +40,9 @@ std::vector<Digest> subjects_of(const Json& statement) {
   return bundles;
 }
 
-Result<Certificate> read_certificate(const ledger::Record& record) {
-  const auto statement = parse_json(record.envelope.payload, "certificate " + record.id);
-  if (!statement) return tl::unexpected(statement.error());
-  auto says = certify::read_certified(statement->value("predicate", Json::object()));
+Result<Certificate> read_certificate(const ledger::Record& record, const Json& statement) {
+  if (!statement.is_object()) return fail(Errc::integrity, "no statement", record.id);
+  auto says = certify::read_certified(statement.value("predicate", Json::object()));
   if (!says) {
     Error error = says.error();
     error.context = record.id;
@@ -49,7 +50,7 @@ Result<Certificate> read_certificate(const ledger::Record& record) {
   }
   CitedCertificate cited{record.gate, record.index, record.time, says->verdict, {}};
   try {
-    cited.subjects = subjects_of(*statement);
+    cited.subjects = subjects_of(statement);
   } catch (const std::exception& error) {
     return fail(Errc::integrity, std::string("no statement of bundles: ") + error.what(),
                 record.id);
@@ -82,17 +83,32 @@ class Verification {
   Verification(run::State& state, const Options& options) : state_(state), options_(options) {}
 
   Result<Found> run() {
-    for (Error& fault : state_.database.check()) found_.faults.push_back(std::move(fault));
+    auto structure = check_structure();
     if (auto read = check_log(); !read) return tl::unexpected(read.error());
     if (auto read = check_qualifications(); !read) return tl::unexpected(read.error());
     check_certificates();
     check_signoffs();
     check_contents();
     if (options_.recompute) recompute();
+    auto torn = structure.get();
+    found_.faults.insert(found_.faults.begin(), std::move_iterator(torn.begin()),
+                         std::move_iterator(torn.end()));
     return std::move(found_);
   }
 
  private:
+  /// Of the database file. SQLite does it on one thread: beside the rest, on a connection of its
+  /// own.
+  std::future<std::vector<Error>> check_structure() {
+    const auto when =
+        options_.threads > 1 ? std::launch::async | std::launch::deferred : std::launch::deferred;
+    return std::async(when, [file = state_.paths.database()]() -> std::vector<Error> {
+      const auto database = journal::Database::open_read_only(file);
+      if (!database) return {database.error()};
+      return database->check();
+    });
+  }
+
   /// The audit checks every signature; here it is whose, and what certificates say.
   Result<void> check_log() {
     const auto verifier = run::log_verifier(state_.paths);
@@ -101,7 +117,9 @@ class Verification {
     if (!ours) return tl::unexpected(ours.error());
     auto audit =
         ledger::audit_log(state_.database, *verifier, options_.remembered, options_.threads,
-                          [&](const auto& records) { check_records(*ours, records); });
+                          [&](const auto& records, const auto& statements) {
+                            check_records(*ours, records, statements);
+                          });
     found_.records = audit.size;
     found_.checkpoints = audit.checkpoints;
     for (Error& fault : audit.faults) found_.faults.push_back(std::move(fault));
@@ -110,11 +128,12 @@ class Verification {
     return {};
   }
 
-  void check_records(const ledger::PublicKey& ours, const std::vector<ledger::Record>& records) {
+  void check_records(const ledger::PublicKey& ours, const std::vector<ledger::Record>& records,
+                     const std::vector<Json>& statements) {
     std::vector<std::optional<Result<Certificate>>> certificates(records.size());
     for_each_index(records.size(), options_.threads, [&](std::size_t i) {
       if (records[i].kind == ledger::RecordKind::certificate) {
-        certificates[i] = read_certificate(records[i]);
+        certificates[i] = read_certificate(records[i], statements[i]);
       }
     });
     for (std::size_t i = 0; i < records.size(); ++i) {
@@ -205,24 +224,34 @@ class Verification {
     }
   }
 
-  /// Events are read one after the other, as the database gives them, and understood in parallel.
+  /// One thread reads events on, as the database gives them, while the others understand those that
+  /// were read.
   Result<void> check_qualifications() {
     const journal::Journal journal(state_.database);
     const auto names = journal.qualifications();
     if (!names) return tl::unexpected(names.error());
     run::KnownCriteria known;
+    const auto batch = [&](std::size_t first) {
+      const std::size_t begin = std::min(first, names->size());
+      return journal.events_of_each(
+          std::span(*names).subspan(begin, std::min(kBatch, names->size() - begin)));
+    };
+    auto events = batch(0);
     for (std::size_t first = 0; first < names->size(); first += kBatch) {
-      const std::size_t count = std::min(kBatch, names->size() - first);
-      std::vector<std::vector<journal::Event>> events;
-      for (std::size_t i = 0; i < count; ++i) {
-        auto read = journal.events((*names)[first + i]);
-        if (!read) return tl::unexpected(read.error());
-        events.push_back(std::move(*read));
+      if (!events) return tl::unexpected(events.error());
+      std::vector<std::optional<Result<run::QualificationState>>> derived(events->size());
+      decltype(events) next;
+      for_each_index(events->size() + 1, options_.threads, [&](std::size_t i) {
+        if (i == 0) {
+          next = batch(first + kBatch);
+        } else {
+          derived[i - 1] = run::derive((*events)[i - 1], &known);
+        }
+      });
+      for (std::size_t i = 0; i < derived.size(); ++i) {
+        take((*names)[first + i], std::move(*derived[i]));
       }
-      std::vector<std::optional<Result<run::QualificationState>>> derived(count);
-      for_each_index(count, options_.threads,
-                     [&](std::size_t i) { derived[i] = run::derive(events[i], &known); });
-      for (std::size_t i = 0; i < count; ++i) take((*names)[first + i], std::move(*derived[i]));
+      events = std::move(next);
     }
     return {};
   }

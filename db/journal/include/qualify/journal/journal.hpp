@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -37,6 +38,9 @@ class Journal {
                                      const Json& payload);
   /// Events of one qualification, or of all when empty, in order.
   [[nodiscard]] Result<std::vector<Event>> events(const std::string& qualification = {}) const;
+  /// Those of each, the statement prepared once.
+  [[nodiscard]] Result<std::vector<std::vector<Event>>> events_of_each(
+      std::span<const std::string> qualifications) const;
   /// Events that concern no single qualification, in order.
   [[nodiscard]] Result<std::vector<Event>> general_events() const;
   /// Names of qualifications of a gate, oldest first; of all gates when empty.

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <optional>
 #include <string>
@@ -59,8 +60,14 @@ class Ledger {
   /// The last one of a kind and gate. Errors: integrity, io.
   [[nodiscard]] Result<std::optional<Record>> newest(RecordKind kind,
                                                      const std::string& gate) const;
-  /// Every record in log order, one at a time; a row that is no record is handed over as the error
-  /// that it is. Errors: io.
+  /// At most `count` rows from `position` on, in log order; one that is no record comes as the
+  /// error that it is. Errors: io.
+  struct Row {
+    std::int64_t position;
+    Result<Record> record;
+  };
+  [[nodiscard]] Result<std::vector<Row>> rows(std::int64_t position, std::size_t count) const;
+  /// Every row, one at a time. Errors: io.
   using Visit = std::function<void(std::int64_t position, Result<Record> record)>;
   [[nodiscard]] Result<void> for_each(const Visit& visit) const;
   /// By id or unique prefix (>= 6 hex). Errors: not_found, invalid_input (ambiguous).
@@ -70,10 +77,14 @@ class Ledger {
   journal::Database* database_;
 };
 
+/// The payload as JSON, whether or not it verifies. Errors: integrity (none).
+[[nodiscard]] Result<Json> statement_of(const Record& record);
+
 /// Signature, payload digest, id and every column of one record agree, and the payload has its
 /// canonical form. Says nothing about whether the key is one to trust. Errors: integrity.
 [[nodiscard]] Result<void> verify_record(const Record& record);
-/// The same with the key of record.public_key_pem parsed already.
-[[nodiscard]] Result<void> verify_record(const Record& record, const PublicKey& key);
+/// The same with what was parsed already: the key of record.public_key_pem, and the payload.
+[[nodiscard]] Result<void> verify_record(const Record& record, const PublicKey& key,
+                                         const Result<Json>& statement);
 
 }  // namespace qualify::ledger

@@ -58,7 +58,9 @@ class Log {
 [[nodiscard]] Result<Checkpoint> verify_entry(const Json& entry, const Envelope& envelope,
                                               const PublicKey& key, const LogVerifier& verifier);
 
-using VisitBatch = std::function<void(const std::vector<Record>& records)>;
+/// Records, and the statement of each: null where its payload is no JSON.
+using VisitBatch =
+    std::function<void(const std::vector<Record>& records, const std::vector<Json>& statements)>;
 
 struct LogAudit {
   std::uint64_t size = 0;       ///< records
