@@ -56,7 +56,6 @@ chmod 600 phrase
 "$qualify" init >/dev/null
 "$qualify" bundle seal --quiet bundle.yaml >/dev/null
 
-
 # Before anything: every declared gate is there.
 expect 0 'has not been run' status
 expect 3 '0 of 2 gates are closed' signoff december
