@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "record_values.hpp"
+#include "words.hpp"
 
 namespace qualify::traces {
 
@@ -54,9 +55,6 @@ bool number(const char*& at, const char* end, T& to) {
   to = static_cast<T>(value);
   return true;
 }
-
-constexpr std::uint64_t kOnes = 0x0101010101010101;
-constexpr std::uint64_t kHighs = 0x8080808080808080;
 
 /// Whether eight bytes are printable ASCII, neither quote nor backslash. The sums carry into no
 /// other byte where none is above 0x7F.

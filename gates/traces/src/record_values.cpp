@@ -5,14 +5,13 @@
 #include <charconv>
 #include <cstring>
 
+#include "words.hpp"
+
 namespace qualify::traces {
 
 namespace ondemand = simdjson::ondemand;
 
 namespace {
-
-constexpr std::uint64_t kOnes = 0x0101010101010101;
-constexpr std::uint64_t kHighs = 0x8080808080808080;
 
 /// The high bit of each byte that is `least` or more; no byte is above 0x7F.
 std::uint64_t from(std::uint64_t word, unsigned char least) {
