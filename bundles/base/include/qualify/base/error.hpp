@@ -45,10 +45,11 @@ using Unexpected = tl::unexpected<Error>;
 [[nodiscard]] Unexpected fail(Errc code, std::string message, std::string context = {},
                               std::string hint = {});
 
-/// The same from errno (`error_number`): ENOSPC and EDQUOT become no_space, ENOENT not_found,
-/// others io. The system's text is appended to `message`.
 /// The first of them, with the others beside it. At least one.
 [[nodiscard]] Unexpected fail_all(std::vector<Error> errors);
+
+/// As fail(), from errno (`error_number`): ENOSPC and EDQUOT become no_space, ENOENT not_found,
+/// others io. The system's text is appended to `message`.
 [[nodiscard]] Unexpected fail_errno(int error_number, std::string message,
                                     std::string context = {});
 
