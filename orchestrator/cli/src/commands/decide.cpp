@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -29,10 +28,8 @@ constexpr const char* kConvergenceType = "application/vnd.qualify.convergence.v1
 /// The result that is decided on, if it is one on which people may decide.
 Result<const standing::GateFacts*> open_to_people(const Signing& signing, const std::string& gate,
                                                   bool convergence) {
-  const auto standing =
-      std::find_if(signing.standings.begin(), signing.standings.end(),
-                   [&](const standing::Standing& each) { return each.gate == gate; });
-  if (standing == signing.standings.end() || signing.qualification.gate(gate) == nullptr) {
+  const standing::Standing* const standing = standing::find(signing.standings, gate);
+  if (standing == nullptr || signing.qualification.gate(gate) == nullptr) {
     return fail(Errc::not_found, "no gate '" + gate + "'", signing.qualification.file.string());
   }
   const auto found = signing.facts.gates.find(gate);
