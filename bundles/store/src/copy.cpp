@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <linux/fs.h>
+#include <sched.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
@@ -9,7 +10,9 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <condition_variable>
 #include <memory>
 #include <mutex>
@@ -54,9 +57,25 @@ Result<HashedFile> hash_small(int from, std::size_t expected, const std::filesys
   }
 }
 
+/// Moves the calling thread if it runs on this processor and may run on another one; it may come
+/// back later.
+void keep_off(int processor) {
+  if (processor < 0 || processor != ::sched_getcpu()) return;
+  cpu_set_t allowed;
+  if (::sched_getaffinity(0, sizeof(allowed), &allowed) != 0) return;
+  cpu_set_t others = allowed;
+  CPU_CLR(processor, &others);
+  if (::sched_setaffinity(0, sizeof(others), &others) != 0) return;  // none, or too many for a set
+  ::sched_setaffinity(0, sizeof(allowed), &allowed);
+}
+
 /// A file in pieces for two that both take all of them, in order, on a thread each: one hashes, the
 /// other hands them on. Whoever first comes to a piece reads it: the other finds it read while
 /// there are processors for both, and none waits for the other to get one.
+///
+/// All of it takes as long as the hashing, so that nothing of it may stop the hasher. The kernel
+/// would run a sender that it wakes on its processor: the sender naps instead, and goes elsewhere
+/// where it finds itself there.
 class Pieces {
  public:
   enum Taker : std::size_t { hasher, sender };
@@ -66,14 +85,25 @@ class Pieces {
   /// The taker's next piece, good until it asks again. Empty at the end, after stop(), and after an
   /// error.
   std::span<const std::byte> next(Taker taker) {
+    if (taker == sender) {
+      keep_off(hasher_processor_);
+    } else {
+      hasher_processor_ = ::sched_getcpu();
+    }
     std::unique_lock lock(mutex_);
     const std::uint64_t index = taken_[taker];
     done_[taker] = index;
-    wake(other(taker));
-    if (!can_go(taker, 1)) {
-      waiting_[taker] = true;
-      changed_[taker].wait(lock, [&] { return can_go(taker, kRoom); });
-      waiting_[taker] = false;
+    if (taker == sender) {
+      if (hasher_waits_ && can_go(hasher)) changed_.notify_one();
+      while (!can_go(sender)) {
+        lock.unlock();
+        std::this_thread::sleep_for(kNap);
+        lock.lock();
+      }
+    } else {
+      hasher_waits_ = true;
+      changed_.wait(lock, [&] { return can_go(hasher); });
+      hasher_waits_ = false;
     }
     if (index == read_ && !stopped_) {
       reading_ = true;
@@ -84,7 +114,7 @@ class Pieces {
       if (!size) error_ = size.error();
       sizes_[index % kPieces] = size.value_or(0);
       ++read_;
-      wake(other(taker));
+      if (hasher_waits_) changed_.notify_one();
     }
     if (stopped_) return {};
     taken_[taker] = index + 1;
@@ -94,24 +124,19 @@ class Pieces {
   void stop() {
     const std::lock_guard lock(mutex_);
     stopped_ = true;
-    wake(hasher);
+    changed_.notify_one();
   }
   [[nodiscard]] const std::optional<Error>& error() const { return error_; }
 
  private:
-  /// Pieces of room that a taker who went ahead as far as it could is woken for. Waking costs a
-  /// system call, and on a virtual machine more; the other has as many pieces left meanwhile.
-  static constexpr std::uint64_t kRoom = kPieces / 2;
+  /// A part of the time in which the pieces that the sender is ahead are hashed.
+  static constexpr std::chrono::microseconds kNap{250};
 
-  static Taker other(Taker taker) { return taker == hasher ? sender : hasher; }
   /// Never both wait: whoever has taken all that is read may read on.
-  [[nodiscard]] bool can_go(Taker taker, std::uint64_t room) const {
+  [[nodiscard]] bool can_go(Taker taker) const {
     const std::uint64_t index = taken_[taker];
     return stopped_ || index < read_ ||
-           (!reading_ && index + room <= std::min(done_[hasher], done_[sender]) + kPieces);
-  }
-  void wake(Taker taker) {
-    if (waiting_[taker] && can_go(taker, kRoom)) changed_[taker].notify_one();
+           (!reading_ && index < std::min(done_[hasher], done_[sender]) + kPieces);
   }
   std::byte* buffer(std::uint64_t index) {
     auto& slot = buffers_[index % kPieces];
@@ -120,15 +145,16 @@ class Pieces {
   }
   const int from_;
   const std::filesystem::path& name_;
+  std::atomic<int> hasher_processor_{-1};  ///< where it last asked
   std::mutex mutex_;
-  std::array<std::condition_variable, 2> changed_;  ///< for each taker
+  std::condition_variable changed_;  ///< for the hasher
   std::array<std::unique_ptr<std::byte[]>, kPieces> buffers_;
   std::array<std::size_t, kPieces> sizes_{};
   std::array<std::uint64_t, 2> taken_{};  ///< pieces given out to each
   std::array<std::uint64_t, 2> done_{};   ///< of these, those that it is done with
   std::uint64_t read_ = 0;
   bool reading_ = false;
-  std::array<bool, 2> waiting_{};
+  bool hasher_waits_ = false;
   bool stopped_ = false;
   std::optional<Error> error_;
 };

@@ -1,10 +1,12 @@
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <functional>
 #include <nlohmann/json.hpp>
+#include <thread>
 
 #include "config_json.hpp"
 #include "index.hpp"
@@ -19,6 +21,8 @@ namespace qualify::store {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr int kBehind = 10;  ///< nice(1): a tenth of a processor beside one at 0
 
 constexpr char kLaunchHint[] =
     "list its name under 'passed_environment': it is then passed at launch and never recorded";
@@ -120,7 +124,12 @@ Result<void> seal_inputs(const spec::BundleSpec& spec, SealContext& context, Bun
         [&, i] { return seal_config(spec.configs[i], context); });
   }
   std::vector<Result<void>> done(tasks.size());
-  for_each_index(tasks.size(), context.jobs, [&](std::size_t i) { done[i] = tasks[i].second(); });
+  const auto caller = std::this_thread::get_id();
+  for_each_index(tasks.size(), context.jobs, [&](std::size_t i) {
+    // All wait for the longest, which the caller has: where processors are few, the others yield.
+    if (std::this_thread::get_id() != caller) ::setpriority(PRIO_PROCESS, 0, kBehind);
+    done[i] = tasks[i].second();
+  });
   std::vector<Error> faults;
   for (std::size_t i = 0; i < tasks.size(); ++i) {
     if (!done[i]) faults.push_back(named_in(spec, tasks[i].first, std::move(done[i].error())));

@@ -19,11 +19,12 @@ inline constexpr unsigned kMostJobs = 16;
 }
 
 /// Calls `work(i)` for every i below `count`, on at most `jobs` threads (see effective_jobs), in
-/// order of i as threads come free. `work` must not throw.
+/// order of i as threads come free, the first on the calling one. `work` must not throw.
 template <class Work>
 void for_each_index(std::size_t count, unsigned jobs, const Work& work) {
   jobs = effective_jobs(jobs);
-  std::atomic<std::size_t> next{0};
+  if (count == 0) return;
+  std::atomic<std::size_t> next{1};
   const auto run = [&] {
     for (std::size_t i = next++; i < count; i = next++) work(i);
   };
@@ -33,6 +34,7 @@ void for_each_index(std::size_t count, unsigned jobs, const Work& work) {
   } catch (const std::system_error&) {
     // No more threads for this user: fewer do the same.
   }
+  work(0);
   run();
 }
 
