@@ -1,9 +1,10 @@
 """overhead.py [PAIRS] [ITERATIONS] [LEVEL…]: what the tracer costs the quickstart's trainer, at each level.
 
 Runs the trainer without traces and with, in pairs AB, BA, …, and takes the CPU time (user + system) of each: a step's
-time on a machine that is not shared. Prints the median of the ratios, and the lowest and highest. The quickstart's
-own settings (examples/quickstart/train.conf), one rank a thread. Needs the release preset built.
+time on a machine that is not shared. Prints the median of the ratios, the 95 % interval of that median (by order
+statistics, from 6 pairs on), and the lowest and highest. The quickstart's own settings (examples/quickstart/train.conf), one rank a thread. Needs the release preset built.
 """
+import math
 import pathlib
 import resource
 import shutil
@@ -28,6 +29,17 @@ def cpu(trace, folder):
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
+def median_interval(values):
+    """The widest order statistics that leave the median outside with at most 5 %: it lies above each value as often
+    as a coin falls."""
+    values, n = sorted(values), len(values)
+    outside, below = 0, 0.0
+    while below + math.comb(n, outside) / 2**n <= 0.025:
+        below += math.comb(n, outside) / 2**n
+        outside += 1
+    return values[max(outside - 1, 0)], values[min(n - outside, n - 1)]
+
+
 with tempfile.TemporaryDirectory() as name:
     folder = pathlib.Path(name)
     (folder / "text").write_text((root / "LICENSE").read_text() * 4)
@@ -39,6 +51,8 @@ with tempfile.TemporaryDirectory() as name:
             took = {trace: cpu(trace, folder) for trace in order}
             ratios.append(took[level] / took["none"])
             plain.append(took["none"])
+        low, high = median_interval(ratios)
         print(f"{level:5} costs {100 * (statistics.median(ratios) - 1):+.2f} % "
-              f"(pairs {100 * (min(ratios) - 1):+.2f} to {100 * (max(ratios) - 1):+.2f}), "
+              f"(95 %: {100 * (low - 1):+.2f} to {100 * (high - 1):+.2f}; {pairs} pairs, "
+              f"{100 * (min(ratios) - 1):+.2f} to {100 * (max(ratios) - 1):+.2f}), "
               f"of {1000 * statistics.median(plain) / int(iterations):.2f} ms of CPU a step over all ranks")
