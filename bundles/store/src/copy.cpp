@@ -78,33 +78,56 @@ void keep_off(int processor) {
 /// where it finds itself there.
 class Pieces {
  public:
-  enum Taker : std::size_t { hasher, sender };
-
   Pieces(int from, const std::filesystem::path& name) : from_(from), name_(name) {}
 
-  /// The taker's next piece, good until it asks again. Empty at the end, after stop(), and after an
-  /// error.
-  std::span<const std::byte> next(Taker taker) {
-    if (taker == sender) {
-      keep_off(hasher_processor_);
-    } else {
-      hasher_processor_ = ::sched_getcpu();
-    }
+  // The taker's next piece, good until it asks again. Empty at the end, after stop(), and after an
+  // error.
+
+  std::span<const std::byte> next_to_hash() {
+    hasher_processor_ = ::sched_getcpu();
     std::unique_lock lock(mutex_);
-    const std::uint64_t index = taken_[taker];
-    done_[taker] = index;
-    if (taker == sender) {
-      if (hasher_waits_ && can_go(hasher)) changed_.notify_one();
-      while (!can_go(sender)) {
-        lock.unlock();
-        std::this_thread::sleep_for(kNap);
-        lock.lock();
-      }
-    } else {
-      hasher_waits_ = true;
-      changed_.wait(lock, [&] { return can_go(hasher); });
-      hasher_waits_ = false;
+    give_back(hasher);
+    hasher_waits_ = true;
+    changed_.wait(lock, [&] { return can_go(hasher); });
+    hasher_waits_ = false;
+    return take(hasher, lock);
+  }
+  std::span<const std::byte> next_to_send() {
+    keep_off(hasher_processor_);
+    std::unique_lock lock(mutex_);
+    give_back(sender);
+    if (hasher_waits_ && can_go(hasher)) changed_.notify_one();
+    while (!can_go(sender)) {
+      lock.unlock();
+      std::this_thread::sleep_for(kNap);
+      lock.lock();
     }
+    return take(sender, lock);
+  }
+  /// The sender's: no more pieces for either.
+  void stop() {
+    const std::lock_guard lock(mutex_);
+    stopped_ = true;
+    changed_.notify_one();
+  }
+  [[nodiscard]] const std::optional<Error>& error() const { return error_; }
+
+ private:
+  /// A part of the time in which the pieces that the sender is ahead are hashed.
+  static constexpr std::chrono::microseconds kNap{250};
+
+  enum Taker : std::size_t { hasher, sender };
+
+  void give_back(Taker taker) { done_[taker] = taken_[taker]; }
+  /// Never both wait: whoever has taken all that is read may read on.
+  [[nodiscard]] bool can_go(Taker taker) const {
+    const std::uint64_t index = taken_[taker];
+    return stopped_ || index < read_ ||
+           (!reading_ && index < std::min(done_[hasher], done_[sender]) + kPieces);
+  }
+  /// Once it can go.
+  std::span<const std::byte> take(Taker taker, std::unique_lock<std::mutex>& lock) {
+    const std::uint64_t index = taken_[taker];
     if (index == read_ && !stopped_) {
       reading_ = true;
       lock.unlock();
@@ -119,24 +142,6 @@ class Pieces {
     if (stopped_) return {};
     taken_[taker] = index + 1;
     return {buffer(index), sizes_[index % kPieces]};
-  }
-  /// The sender's: no more pieces for either.
-  void stop() {
-    const std::lock_guard lock(mutex_);
-    stopped_ = true;
-    changed_.notify_one();
-  }
-  [[nodiscard]] const std::optional<Error>& error() const { return error_; }
-
- private:
-  /// A part of the time in which the pieces that the sender is ahead are hashed.
-  static constexpr std::chrono::microseconds kNap{250};
-
-  /// Never both wait: whoever has taken all that is read may read on.
-  [[nodiscard]] bool can_go(Taker taker) const {
-    const std::uint64_t index = taken_[taker];
-    return stopped_ || index < read_ ||
-           (!reading_ && index < std::min(done_[hasher], done_[sender]) + kPieces);
   }
   std::byte* buffer(std::uint64_t index) {
     auto& slot = buffers_[index % kPieces];
@@ -193,7 +198,7 @@ Result<HashedFile> hash_stream(int from, const std::filesystem::path& name, cons
     try {
       hashing = std::jthread([&] {
         for (;;) {
-          const auto piece = pieces.next(Pieces::hasher);
+          const auto piece = pieces.next_to_hash();
           if (piece.empty()) return;
           hash_fetching_ahead(hash, piece);
         }
@@ -202,7 +207,7 @@ Result<HashedFile> hash_stream(int from, const std::filesystem::path& name, cons
       return hash_small(from, kPiece, name, sink);
     }
     for (;;) {
-      const auto piece = pieces.next(Pieces::sender);
+      const auto piece = pieces.next_to_send();
       if (piece.empty()) break;
       size += piece.size();
       if (!sink) continue;

@@ -1,8 +1,11 @@
 #include "qualify/traces/roots.hpp"
 
 #include <fmt/format.h>
+#include <xxhash.h>
 
 #include <algorithm>
+#include <array>
+#include <bit>
 
 #include "bytes.hpp"
 #include "mapping.hpp"
@@ -11,7 +14,21 @@ namespace qualify::traces {
 
 namespace {
 
-constexpr std::string_view kMagic = "QTROOTS1";
+constexpr std::string_view kMagic = "QTROOTS2";
+
+/// XXH3 of 128 bits (https://github.com/Cyan4973/xxHash, doc/xxhash_spec.md), as its canonical
+/// bytes. It finds damage; whoever can write the file can write a new one, as with any other sum.
+using Sum = std::array<char, sizeof(XXH128_canonical_t)>;
+
+Sum sum_of(std::string_view content) {
+  XXH128_canonical_t canonical;
+  XXH128_canonicalFromHash(&canonical, XXH3_128bits(content.data(), content.size()));
+  return std::bit_cast<Sum>(canonical);
+}
+
+std::string_view view(const Sum& sum) {
+  return {sum.data(), sum.size()};
+}
 
 bool ascends(const std::vector<std::int64_t>& numbers) {
   return std::adjacent_find(numbers.begin(), numbers.end(), std::greater_equal<>()) ==
@@ -22,19 +39,18 @@ std::string_view view(const Digest& digest) {
   return {reinterpret_cast<const char*>(digest.bytes().data()), Digest::kBytes};
 }
 
-/// `holder`, where there is one, keeps `text`; `good`: its SHA-256 is known to be right.
+/// `holder`, where there is one, keeps `text`.
 Result<Roots> parse(std::string_view text, const std::string& context,
-                    std::shared_ptr<const void> holder, bool good) {
+                    std::shared_ptr<const void> holder) {
   const auto bad = [&](const char* what) {
     return fail(Errc::integrity, std::string("the roots are damaged: ") + what, context,
                 "seal the trace again");
   };
-  if (!text.starts_with(kMagic) || text.size() < kMagic.size() + Digest::kBytes) {
-    return bad("not a file of roots, or cut off");
+  if (!text.starts_with(kMagic) || text.size() < kMagic.size() + sizeof(Sum)) {
+    return bad("not a file of roots, one of another version, or cut off");
   }
-  const std::string_view content = text.substr(0, text.size() - Digest::kBytes);
-  if (!good && view(sha256(content)) != text.substr(content.size()))
-    return bad("their SHA-256 is another");
+  const std::string_view content = text.substr(0, text.size() - sizeof(Sum));
+  if (view(sum_of(content)) != text.substr(content.size())) return bad("their sum is another");
   bytes::Cursor in{content.substr(kMagic.size())};
   Roots roots;
   roots.complete = in.get<std::uint64_t>() != 0;
@@ -76,13 +92,13 @@ std::string pack_roots(const Roots& roots) {
   for (const std::int64_t iteration : roots.iterations) bytes::put(out, iteration);
   out.append(reinterpret_cast<const char*>(roots.hashes.data()),
              roots.hashes.size() * sizeof(Hash));
-  const Digest digest = sha256(out);
-  out += view(digest);
+  const Sum sum = sum_of(out);
+  out += view(sum);
   return out;
 }
 
 Result<Roots> unpack_roots(std::string_view text, const std::string& context) {
-  return parse(text, context, nullptr, false);
+  return parse(text, context, nullptr);
 }
 
 Result<Roots> read_roots(const std::filesystem::path& folder, const Roots* like) {
@@ -91,7 +107,8 @@ Result<Roots> read_roots(const std::filesystem::path& folder, const Roots* like)
   if (!file) return tl::unexpected(file.error());
   const auto held = std::make_shared<const Mapping>(std::move(*file));
   const std::string_view text = held->bytes();
-  return parse(text, path.string(), held, like != nullptr && !text.empty() && text == like->file);
+  if (like != nullptr && !text.empty() && text == like->file) return *like;
+  return parse(text, path.string(), held);
 }
 
 Hash run_root(const Roots& roots) {

@@ -10,10 +10,10 @@ namespace {
 /// Names of gates have 64 characters at most.
 constexpr std::size_t kLongestGate = 64;
 
-/// The gate of one level: `level` of the two arms, with no criterion but the plan. What is a
-/// capture already is one of the same gate.
-policy::Gate capture_gate(const policy::Gate& of, const std::string& arm_a,
-                          const std::string& arm_b, const traces::CapturePlan& plan) {
+/// The gate of one level: the arms of both runs again, on their nodes, with no criterion but the
+/// plan. What is a capture already is one of the same gate.
+policy::Gate capture_gate(const policy::Gate& of, const run::RunState& a, const run::RunState& b,
+                          const traces::CapturePlan& plan) {
   static constexpr std::string_view kSuffix = ".capture";
   const auto& earlier = of.localization.capture;
   const std::string base = earlier ? earlier->of : of.name;
@@ -23,7 +23,8 @@ policy::Gate capture_gate(const policy::Gate& of, const std::string& arm_a,
   gate.run_limit = of.run_limit;
   gate.heartbeat = of.heartbeat;
   gate.recipe = of.recipe;
-  gate.localization.capture = policy::Capture{base, arm_a, arm_b, plan};
+  gate.localization.capture = policy::Capture{
+      base, a.run.arm, b.run.arm, plan, a.attempts.back().nodes, b.attempts.back().nodes};
   return gate;
 }
 
@@ -63,8 +64,7 @@ Result<std::vector<Level>> narrow(Session& session, run::State& state, const Nam
     const bool finer =
         levels.size() < 2 || next.level > levels[levels.size() - 2].found.capture_plan->level;
     if (!finer) break;  // it parted elsewhere this time, and was recorded as finely as it goes
-    const auto gate =
-        capture_gate(a.qualification.gate, a.state().run.arm, b.state().run.arm, next);
+    const auto gate = capture_gate(a.qualification.gate, a.state(), b.state(), next);
     const auto outcome = run_to_verdict(session, state, gate, plan.bundle, reservation);
     if (!outcome) return tl::unexpected(outcome.error());
     const std::string& name = outcome->state.name;

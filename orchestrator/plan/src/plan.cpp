@@ -230,8 +230,9 @@ Result<void> add_localization(const policy::Gate& gate, const store::Bundle& bun
                 {}, "outputs: [{kind: trace, path: NAME, required: false}]");
   }
   if (own.capture) {
-    plan.runs.push_back({"a", own.capture->arm_a, 0, seed});
-    plan.runs.push_back({"b", own.capture->arm_b, 0, seed});
+    // A node that is at fault shows it again only where it takes part.
+    plan.runs.push_back({"a", own.capture->arm_a, 0, seed, 0, own.capture->nodes_a});
+    plan.runs.push_back({"b", own.capture->arm_b, 0, seed, 0, own.capture->nodes_b});
     return {};
   }
   for (const spec::Output& output : bundle.outputs) {

@@ -36,6 +36,7 @@ Json to_json(const Plan& plan) {
                   {"pair", run.pair == 0 ? Json(nullptr) : Json(run.pair)},
                   {"seed", std::to_string(run.seed)}};
     if (run.allocation != 0) entry["allocation"] = run.allocation;
+    if (!run.nodes.empty()) entry["nodes"] = run.nodes;
     if (!run.same_nodes_as.empty()) entry["same_nodes_as"] = run.same_nodes_as;
     if (!run.other_nodes_than.empty()) entry["other_nodes_than"] = run.other_nodes_than;
     if (!run.resumes.empty()) entry["resumes"] = run.resumes;
@@ -86,6 +87,7 @@ Result<Plan> plan_from_json(const Json& json) {
       if (!entry.at("pair").is_null()) run.pair = entry.at("pair").get<std::uint32_t>();
       run.seed = std::stoll(entry.at("seed").get<std::string>());
       run.allocation = entry.value("allocation", 0U);
+      run.nodes = entry.value("nodes", std::vector<std::string>());
       run.same_nodes_as = entry.value("same_nodes_as", "");
       run.other_nodes_than = entry.value("other_nodes_than", "");
       run.resumes = entry.value("resumes", "");

@@ -45,6 +45,10 @@ Assessment assess(const scheduler::Job& job, const std::optional<Sentinel>& sent
     case JobState::out_of_memory:
       return failed(FailureClass::workload, with_reason("the job ended as " + state, job));
     case JobState::failed:
+      if (!sentinel && job.exit_code == kNoRoomExit) {
+        return failed(FailureClass::infrastructure,
+                      "the job left no result: the disk of the state was full");
+      }
       if (!sentinel) {
         return failed(FailureClass::workload,
                       with_reason("the job failed and left no result", job));

@@ -54,6 +54,13 @@ Place place_for(const QualificationState& state, const RunState& run, const sche
       failed.insert(attempt.nodes.begin(), attempt.nodes.end());
     }
   }
+  if (!run.run.nodes.empty()) {
+    const Names usable = others_than(failed, grant, snapshot).usable;
+    const bool all = std::all_of(run.run.nodes.begin(), run.run.nodes.end(), [&](const auto& node) {
+      return std::find(usable.begin(), usable.end(), node) != usable.end();
+    });
+    if (all) return {run.run.nodes, {}};
+  }
   if (failed.empty()) return {};
   for (const auto& avoid : {failed, forbidden}) {
     Others others = others_than(avoid, grant, snapshot);

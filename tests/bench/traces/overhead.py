@@ -2,7 +2,8 @@
 
 Runs the trainer without traces and with, in pairs AB, BA, …, and takes the CPU time (user + system) of each: a step's
 time on a machine that is not shared. Prints the median of the ratios, the 95 % interval of that median (by order
-statistics, from 6 pairs on), and the lowest and highest. The quickstart's own settings (examples/quickstart/train.conf), one rank a thread. Needs the release preset built.
+statistics, from 6 pairs on), and the lowest and highest. The quickstart's own settings (examples/quickstart/train.conf),
+one rank a thread. Needs the release preset built.
 """
 import math
 import pathlib

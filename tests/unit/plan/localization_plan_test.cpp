@@ -86,12 +86,15 @@ TEST(LocalizationPlan, RefusesWhatCannotBeJudged) {
 TEST(LocalizationPlan, ACaptureIsItsTwoArmsOnce) {
   policy::Gate gate = gate_of();
   gate.localization = {};
-  gate.localization.capture = policy::Capture{"localize", "traced", "bit", {}};
+  gate.localization.capture = policy::Capture{"localize", "traced", "bit", {}, {"n1"}, {"n2"}};
   const Plan plan = plan_of(gate).value();
   ASSERT_EQ(plan.runs.size(), 2U);
   EXPECT_EQ(plan.runs[0].id, "a");
   EXPECT_EQ(plan.runs[0].arm, "traced");
   EXPECT_EQ(plan.runs[1].arm, "bit");
+  const Plan back = plan_from_json(to_json(plan)).value();
+  EXPECT_EQ(back.runs[0].nodes, std::vector<std::string>{"n1"});
+  EXPECT_EQ(back.runs[1].nodes, std::vector<std::string>{"n2"});
   EXPECT_EQ(stages(gate, plan), (std::vector<std::size_t>{2}));
 }
 

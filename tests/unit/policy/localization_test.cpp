@@ -8,6 +8,7 @@
 namespace qualify::policy {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 constexpr std::int64_t kSteps = 40;
@@ -245,7 +246,7 @@ class JudgeCapture : public JudgeLocalization {
     traces::CapturePlan plan;
     plan.level = traces::Level::L1;
     plan.sites = {"decoder.\"a\": b"};
-    gate.localization.capture = Capture{"localize", "traced", "bit", plan};
+    gate.localization.capture = Capture{"localize", "traced", "bit", plan, {"n1", "n2"}, {"n3", "n4"}};
     runs.clear();
     trace(add("a", "traced", 0, 1));
     runs[0].traces->found.reset();
@@ -306,6 +307,8 @@ TEST_F(JudgeCapture, ComesBackFromTheJournal) {
   EXPECT_EQ(policy_digest(*back), policy_digest(gate));
   EXPECT_EQ(back->localization.capture->plan, gate.localization.capture->plan);
   EXPECT_EQ(back->localization.capture->of, "localize");
+  EXPECT_THAT(back->localization.capture->nodes_a, ElementsAre("n1", "n2"));
+  EXPECT_THAT(back->localization.capture->nodes_b, ElementsAre("n3", "n4"));
 }
 
 }  // namespace

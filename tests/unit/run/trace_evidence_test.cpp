@@ -145,5 +145,26 @@ TEST_F(CaptureRuns, AreGivenTheirPlanInTheirOwnFolders) {
   EXPECT_EQ(plans[1].arm, "fast");
 }
 
+TEST_F(CaptureRuns, AreOnTheNodesOfTheRunsThatParted) {
+  reserve({"n1", "n2", "n3"});
+  request.gate.localization.capture->nodes_a = {"n3"};
+  request.gate.localization.capture->nodes_b = {"n2"};
+  const auto outcome = go();
+  ASSERT_TRUE(outcome) << outcome.error().describe();
+  EXPECT_THAT(outcome->state.runs[0].attempts.back().nodes, ::testing::ElementsAre("n3"));
+  EXPECT_THAT(outcome->state.runs[1].attempts.back().nodes, ::testing::ElementsAre("n2"));
+}
+
+TEST_F(CaptureRuns, AreElsewhereWhereThoseNodesCannotBeHad) {
+  reserve({"n1", "n2"});
+  cluster->script().nodes[1].usable = false;
+  request.gate.localization.capture->nodes_a = {"n2"};  // down
+  request.gate.localization.capture->nodes_b = {"n9"};  // no longer granted
+  const auto outcome = go();
+  ASSERT_TRUE(outcome) << outcome.error().describe();
+  EXPECT_THAT(outcome->state.runs[0].attempts.back().nodes, ::testing::ElementsAre("n1"));
+  EXPECT_THAT(outcome->state.runs[1].attempts.back().nodes, ::testing::ElementsAre("n1"));
+}
+
 }  // namespace
 }  // namespace qualify::run

@@ -52,6 +52,10 @@ Capture read_capture(spec::Fields& fields) {
     capture.arm_a = arms.required_text("a");
     capture.arm_b = arms.required_text("b");
   });
+  fields.section("nodes", "nodes of the capture", [&](spec::Fields& nodes) {
+    capture.nodes_a = nodes.texts("a");
+    capture.nodes_b = nodes.texts("b");
+  });
   const std::string text = fields.required_text("plan");
   const auto json = parse_json(text, "capture plan");
   auto plan = json ? traces::parse_capture_plan(*json, "capture plan")
@@ -121,6 +125,7 @@ void write_localization(const Gate& gate, Json& json) {
   if (own.capture) {
     json["capture"] = {{"of", own.capture->of},
                        {"arms", {{"a", own.capture->arm_a}, {"b", own.capture->arm_b}}},
+                       {"nodes", {{"a", own.capture->nodes_a}, {"b", own.capture->nodes_b}}},
                        {"plan", canonical_bytes(to_json(own.capture->plan))}};
     return;
   }

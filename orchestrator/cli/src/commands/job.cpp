@@ -33,6 +33,10 @@ Result<Exit> run_node(Session& session, const std::string& step, const std::stri
 
 Result<Exit> run_job(Session& session, const std::string& plan_file) {
   const auto sentinel = run::run_job(plan_file, context_of(session), session.clock);
+  if (!sentinel && sentinel.error().code == Errc::no_space) {
+    session.err << "qualify job: " << sentinel.error().describe() << '\n';
+    return static_cast<Exit>(run::kNoRoomExit);
+  }
   if (!sentinel) return tl::unexpected(sentinel.error());
   if (sentinel->failure.empty()) return Exit::ok;
   session.err << "qualify job: " << sentinel->failure << '\n';

@@ -31,6 +31,8 @@ struct Capture {
   std::string arm_a;
   std::string arm_b;
   traces::CapturePlan plan;
+  std::vector<std::string> nodes_a = {};  ///< where the run that parted was
+  std::vector<std::string> nodes_b = {};
 };
 
 struct LocalizationCriteria {

@@ -41,7 +41,7 @@ class Hashes {
   }
   friend bool operator==(const Hashes& a, const Hashes& b) {
     return a.size() == b.size() &&
-           (a.size() == 0 || std::memcmp(a.data(), b.data(), a.size() * sizeof(Hash)) == 0);
+           (a.data() == b.data() || std::memcmp(a.data(), b.data(), a.size() * sizeof(Hash)) == 0);
   }
 
  private:
@@ -70,12 +70,12 @@ struct Roots {
 };
 
 /// The whole of roots.bin (docs/formats/sealed-traces.md): header, ranks, iterations, hashes, and a
-/// SHA-256 over all before it.
+/// sum over all before it.
 [[nodiscard]] std::string pack_roots(const Roots& roots);
 /// Errors: integrity.
 [[nodiscard]] Result<Roots> unpack_roots(std::string_view bytes, const std::string& context);
-/// `like`: roots that were read; a file of the same bytes is as good as theirs, and not hashed
-/// again. Errors: not_found, io, integrity.
+/// `like`: roots that were read; those of a file of the same bytes are the same, in the same memory.
+/// Errors: not_found, io, integrity.
 [[nodiscard]] Result<Roots> read_roots(const std::filesystem::path& folder,
                                        const Roots* like = nullptr);
 

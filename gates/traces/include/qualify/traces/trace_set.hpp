@@ -23,7 +23,7 @@ class TraceSet {
   struct Options {
     unsigned jobs = 0;  ///< threads; 0 = as many as there are processors
     std::function<void(std::size_t done, std::size_t of)> progress;  ///< ranks; any thread
-    /// The other run: sealed roots that are its, byte for byte, are hashed once.
+    /// The other run: sealed roots that are its, byte for byte, are read once.
     const TraceSet* like = nullptr;
   };
   /// Errors: not_found, io, invalid_input, integrity (roots), refused (sealed while still running:

@@ -49,6 +49,10 @@ struct Sentinel {
 
 inline constexpr const char* kSentinelFile = "result.json";
 
+/// Exit code of a job that could keep no sentinel because its disk is full: the scheduler's word is
+/// all that is left then, and the workload is not to blame.
+inline constexpr int kNoRoomExit = 28;
+
 [[nodiscard]] Json to_json(const Sentinel& sentinel);
 /// Nothing when there is none. Errors: integrity (there, but damaged), io.
 [[nodiscard]] Result<std::optional<Sentinel>> read_sentinel(const std::filesystem::path& folder);
