@@ -121,6 +121,7 @@ class Localizer {
     const auto& of_b = b_.roots().ranks;
     std::vector<std::int64_t> only_a;
     std::vector<std::int64_t> only_b;
+    pairs_.reserve(std::min(of_a.size(), of_b.size()));
     for (std::size_t i = 0, j = 0; i < of_a.size() || j < of_b.size();) {
       if (j == of_b.size() || (i < of_a.size() && of_a[i] < of_b[j])) {
         only_a.push_back(of_a[i++]);

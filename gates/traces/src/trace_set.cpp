@@ -151,9 +151,23 @@ TraceSet& TraceSet::operator=(TraceSet&&) noexcept = default;
 TraceSet::~TraceSet() = default;
 
 Result<TraceSet> TraceSet::open(const fs::path& folder, const Options& options) {
+  return open(folder, read_roots(folder), options);
+}
+
+Result<std::pair<TraceSet, TraceSet>> TraceSet::open_both(const fs::path& a, const fs::path& b,
+                                                          const Options& options) {
+  auto [roots_a, roots_b] = read_both_roots(a, b);
+  auto opened_a = open(a, std::move(roots_a), options);
+  if (!opened_a) return tl::unexpected(opened_a.error());
+  auto opened_b = open(b, std::move(roots_b), options);
+  if (!opened_b) return tl::unexpected(opened_b.error());
+  return std::pair(std::move(*opened_a), std::move(*opened_b));
+}
+
+Result<TraceSet> TraceSet::open(const fs::path& folder, Result<Roots> roots,
+                                const Options& options) {
   auto state = std::make_unique<State>();
   state->folder = folder;
-  auto roots = read_roots(folder, options.like == nullptr ? nullptr : &options.like->roots());
   if (roots) {
     state->sealed = true;
     state->roots = std::move(*roots);

@@ -18,7 +18,7 @@ int main(int argc, char** argv) {
   shape.ep = shape.dp % 8 == 0 ? 8 : 1;
   shape.layers = 2;
   shape.microbatches = 2;
-  shape.buckets = 21;
+  shape.buckets = 12;
   shape.iterations = number(3);
   if (shape.ranks() != number(2)) return 2;
   std::vector<qualify::test::Plant> plants;

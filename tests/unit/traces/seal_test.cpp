@@ -85,40 +85,53 @@ TEST_F(Sealing, RootsTellTheSamplesApart) {
   EXPECT_NE(root("fork_v1/run_a"), root("fork_v1/run_b_iter2_rank1_diverges"));
 }
 
-TEST_F(Sealing, RootsLikeOthersAreReadAsTheyAre) {
+TEST_F(Sealing, RootsOfTwoAreReadAsThoseOfEach) {
   for (const char* name : {"one", "same"}) seal_to(kData / "pr6610_v1/run_a", name);
-  const auto one = TraceSet::open(folder / "one", {}).value();
-  const TraceSet::Options like{1, {}, &one};
-  const auto same = TraceSet::open(folder / "same", like).value();
-  EXPECT_EQ(same.roots().hashes, one.roots().hashes);
-  EXPECT_EQ(same.roots().ranks, one.roots().ranks);
-  Roots changed = one.roots();
+  seal_to(kData / "pr6610_v1/run_c_rank1_iter2_diverges", "other");
+  const auto alone = TraceSet::open(folder / "one", {}).value();
+  for (const char* name : {"same", "other"}) {
+    const auto [one, second] = TraceSet::open_both(folder / "one", folder / name, {}).value();
+    EXPECT_EQ(one.roots().hashes, alone.roots().hashes);
+    EXPECT_EQ(second.folder(), folder / name);
+    EXPECT_EQ(second.roots().ranks, alone.roots().ranks);
+    EXPECT_EQ(second.roots().hashes, TraceSet::open(folder / name, {}).value().roots().hashes);
+  }
+  EXPECT_EQ(TraceSet::open_both(folder / "one", kData / "pr6610_v1/run_a", {})
+                .value()
+                .second.roots()
+                .hashes,
+            alone.roots().hashes)
+      << "sealed and raw";
+  EXPECT_EQ(TraceSet::open_both(folder / "one", folder / "none", {}).error().code, Errc::not_found);
+  Roots changed = alone.roots();
   changed.hashes[0][0] ^= 1;  // a copy, not the file
-  EXPECT_NE(changed.hashes[0], one.roots().hashes[0]);
-  EXPECT_EQ(changed.hashes[1], one.roots().hashes[1]);
+  EXPECT_NE(changed.hashes[0], alone.roots().hashes[0]);
+  EXPECT_EQ(changed.hashes[1], alone.roots().hashes[1]);
 }
 
 TEST_F(Sealing, RootsOfWhichAnyBitIsAnotherAreDamaged) {
-  for (const char* name : {"one", "damaged"}) seal_to(kData / "pr6610_v1/run_a", name);
-  const auto one = read_roots(folder / "one").value();
-  std::string bytes(one.file);
-  const auto is_damaged = [&](std::size_t at) {
-    std::ofstream(folder / "damaged" / kRootsName, std::ios::binary) << bytes;
-    for (const Roots* like : {static_cast<const Roots*>(nullptr), &one}) {
-      const auto roots = read_roots(folder / "damaged", like);
+  for (const char* name : {"one", "a", "b"}) seal_to(kData / "pr6610_v1/run_a", name);
+  std::string bytes = read_file(folder / "one" / kRootsName).value();
+  const auto expect_damage = [&](std::size_t at) {
+    for (const char* name : {"a", "b"})
+      std::ofstream(folder / name / kRootsName, std::ios::binary) << bytes;
+    const auto [whole, beside_whole] = read_both_roots(folder / "one", folder / "a");
+    const auto [both, of_both] = read_both_roots(folder / "a", folder / "b");
+    EXPECT_TRUE(whole) << at;
+    for (const auto& roots : {read_roots(folder / "a"), beside_whole, both, of_both}) {
       ASSERT_FALSE(roots) << at;
       EXPECT_EQ(roots.error().code, Errc::integrity) << at;
     }
   };
   for (std::size_t bit = 0; bit < 8 * bytes.size(); ++bit) {
     bytes[bit / 8] ^= static_cast<char>(1U << bit % 8);
-    is_damaged(bit);
+    expect_damage(bit);
     bytes[bit / 8] ^= static_cast<char>(1U << bit % 8);
   }
-  bytes.pop_back();
-  is_damaged(bytes.size());
-  bytes.clear();
-  is_damaged(0);
+  while (!bytes.empty()) {
+    bytes.pop_back();
+    expect_damage(bytes.size());
+  }
 }
 
 TEST_F(Sealing, GivesTheEventsThatWereGenerated) {

@@ -123,11 +123,15 @@ Result<NamedRun> named_run(run::State& state, const std::string& name) {
               "a side is a folder of traces, or a run such as repeat-1/a");
 }
 
+bool is_there(const Session& session, const std::string& name) {
+  std::error_code ignored;
+  return fs::exists(fs::symlink_status(session.folder / name, ignored));
+}
+
 Result<Side> open_side(Session& session, const std::string& name,
                        const traces::TraceSet::Options& how) {
   Side side;
-  std::error_code ignored;
-  if (fs::exists(fs::symlink_status(session.folder / name, ignored))) {
+  if (is_there(session, name)) {
     auto opened = traces::TraceSet::open(session.folder / name, how);
     if (!opened) return tl::unexpected(opened.error());
     side.folder = std::move(*opened);
@@ -151,10 +155,15 @@ Result<Side> open_side(Session& session, const std::string& name,
 Result<traces::Localization> localize(Session& session, const Options& options,
                                       const traces::LocalizeOptions& how) {
   RankProgress progress(session, "reading");
-  traces::TraceSet::Options reading{options.jobs, progress.reporter(), nullptr};
+  const traces::TraceSet::Options reading{options.jobs, progress.reporter()};
+  if (is_there(session, options.a) && is_there(session, options.b)) {
+    const auto both = traces::TraceSet::open_both(session.folder / options.a,
+                                                  session.folder / options.b, reading);
+    if (!both) return tl::unexpected(both.error());
+    return traces::localize(both->first, both->second, how);
+  }
   const auto a = open_side(session, options.a, reading);
   if (!a) return tl::unexpected(a.error());
-  reading.like = &a->set();
   const auto b = open_side(session, options.b, reading);
   if (!b) return tl::unexpected(b.error());
   if (a->run && b->run) return run::localize(*a->run, *b->run, how);

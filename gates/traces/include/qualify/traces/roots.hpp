@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "qualify/base/digest.hpp"
@@ -60,9 +61,6 @@ struct Roots {
   std::vector<std::int64_t> ranks;       ///< ascending
   std::vector<std::int64_t> iterations;  ///< ascending
   Hashes hashes;                         ///< by rank, then iteration
-  /// What it was read from, as long as `file_holder` is; empty: it was made.
-  std::string_view file;
-  std::shared_ptr<const void> file_holder;
 
   [[nodiscard]] const Hash& at(std::size_t rank, std::size_t iteration) const {
     return hashes[rank * iterations.size() + iteration];
@@ -74,10 +72,12 @@ struct Roots {
 [[nodiscard]] std::string pack_roots(const Roots& roots);
 /// Errors: integrity.
 [[nodiscard]] Result<Roots> unpack_roots(std::string_view bytes, const std::string& context);
-/// `like`: roots that were read; those of a file of the same bytes are the same, in the same memory.
 /// Errors: not_found, io, integrity.
-[[nodiscard]] Result<Roots> read_roots(const std::filesystem::path& folder,
-                                       const Roots* like = nullptr);
+[[nodiscard]] Result<Roots> read_roots(const std::filesystem::path& folder);
+/// Those of two folders. Files of the same bytes are read once, together, and what is given for
+/// both lies in the same memory. Errors: those of read_roots.
+[[nodiscard]] std::pair<Result<Roots>, Result<Roots>> read_both_roots(
+    const std::filesystem::path& a, const std::filesystem::path& b);
 
 /// One hash for a whole run.
 [[nodiscard]] Hash run_root(const Roots& roots);

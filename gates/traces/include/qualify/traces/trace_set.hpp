@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "qualify/base/error.hpp"
@@ -23,13 +24,15 @@ class TraceSet {
   struct Options {
     unsigned jobs = 0;  ///< threads; 0 = as many as there are processors
     std::function<void(std::size_t done, std::size_t of)> progress;  ///< ranks; any thread
-    /// The other run: sealed roots that are its, byte for byte, are read once.
-    const TraceSet* like = nullptr;
   };
   /// Errors: not_found, io, invalid_input, integrity (roots), refused (sealed while still running:
   /// no roots yet).
   [[nodiscard]] static Result<TraceSet> open(const std::filesystem::path& folder,
                                              const Options& options);
+  /// Two runs, of whose roots those that are the same, byte for byte, are read once. Errors: those
+  /// of open().
+  [[nodiscard]] static Result<std::pair<TraceSet, TraceSet>> open_both(
+      const std::filesystem::path& a, const std::filesystem::path& b, const Options& options);
   TraceSet(TraceSet&&) noexcept;
   TraceSet& operator=(TraceSet&&) noexcept;
   ~TraceSet();
@@ -63,6 +66,9 @@ class TraceSet {
  private:
   struct State;
   explicit TraceSet(std::unique_ptr<State> state);
+  /// `roots`: those of the folder, not_found where it is not sealed.
+  static Result<TraceSet> open(const std::filesystem::path& folder, Result<Roots> roots,
+                               const Options& options);
   std::unique_ptr<State> state_;
 };
 
