@@ -121,9 +121,7 @@ struct File {
     return File{path.string(), std::move(holder), text};
   }
   [[nodiscard]] Result<Roots> roots() const { return roots(sum_of(content_of(text))); }
-  [[nodiscard]] Result<Roots> roots(const Sum& sum) const {
-    return parse(text, sum, path, holder);
-  }
+  [[nodiscard]] Result<Roots> roots(const Sum& sum) const { return parse(text, sum, path, holder); }
 };
 
 }  // namespace

@@ -15,9 +15,9 @@ struct Place {
   std::optional<scheduler::Fault> fault;  ///< there is no such place now
 };
 
-/// What the plan asks (the nodes of an earlier run, others than those, or nodes by name), and after an attempt
-/// that its nodes or the scheduler ended, other nodes than before wherever the reservation has
-/// enough of them. Pure.
+/// What the plan asks (the nodes of an earlier run, others than those, or nodes by name), and after
+/// an attempt that its nodes or the scheduler ended, other nodes than before wherever the
+/// reservation has enough of them. Pure.
 [[nodiscard]] Place place_for(const QualificationState& state, const RunState& run,
                               const scheduler::Grant& grant, const scheduler::Snapshot& snapshot);
 

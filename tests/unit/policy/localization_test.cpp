@@ -246,7 +246,8 @@ class JudgeCapture : public JudgeLocalization {
     traces::CapturePlan plan;
     plan.level = traces::Level::L1;
     plan.sites = {"decoder.\"a\": b"};
-    gate.localization.capture = Capture{"localize", "traced", "bit", plan, {"n1", "n2"}, {"n3", "n4"}};
+    gate.localization.capture =
+        Capture{"localize", "traced", "bit", plan, {"n1", "n2"}, {"n3", "n4"}};
     runs.clear();
     trace(add("a", "traced", 0, 1));
     runs[0].traces->found.reset();

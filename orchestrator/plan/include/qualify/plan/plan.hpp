@@ -24,9 +24,9 @@ struct Run {
   /// same nodes; 0 = a job of its own.
   std::uint32_t allocation = 0;
   std::vector<std::string> nodes = {};  ///< to be on wherever all of them can be had; empty = any
-  std::string same_nodes_as = {};     ///< an earlier run, on whose nodes this one must be
-  std::string other_nodes_than = {};  ///< an earlier run, whose nodes this one must avoid
-  std::string resumes = {};           ///< an earlier run, from whose checkpoint this one starts
+  std::string same_nodes_as = {};       ///< an earlier run, on whose nodes this one must be
+  std::string other_nodes_than = {};    ///< an earlier run, whose nodes this one must avoid
+  std::string resumes = {};             ///< an earlier run, from whose checkpoint this one starts
 };
 
 /// The established run that the runs of a gate of kind baseline must equal.
