@@ -21,7 +21,7 @@ class Frames {
   Frames& operator=(const Frames&) = delete;
   ~Frames();
 
-  /// The frame of `raw`, valid until the next call; empty where it would not be smaller.
+  /// The frame of `raw`, valid until the next call.
   /// `place`: of the buffer in its message; what it held before is kept for it.
   [[nodiscard]] std::string_view of(std::string_view raw, std::size_t place);
   /// For what does not come again.

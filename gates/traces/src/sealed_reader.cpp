@@ -213,7 +213,7 @@ struct SealedFile::State {
                        static_cast<std::size_t>(buffer->length()));
   }
 
-  /// The buffer's content: in the file, or decompressed into `to`. Null: not `expected` bytes.
+  /// The buffer's content, decompressed into `to`. Null: not `expected` bytes.
   static std::optional<std::string_view> content(std::string_view raw, std::string& to,
                                                  std::optional<std::size_t> expected) {
     if (raw.empty()) {
@@ -223,10 +223,6 @@ struct SealedFile::State {
     if (raw.size() < 8) return std::nullopt;
     const auto size = load<std::int64_t>(raw.data());
     raw.remove_prefix(8);
-    if (size == -1) {
-      if (expected && raw.size() != *expected) return std::nullopt;
-      return raw;
-    }
     if (size < 0 || static_cast<std::uint64_t>(size) > kLargestBuffer ||
         (expected && static_cast<std::size_t>(size) != *expected)) {
       return std::nullopt;

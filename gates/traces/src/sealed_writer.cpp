@@ -70,8 +70,7 @@ fb::Offset<arrow::Schema> schema_of(fb::FlatBufferBuilder& builder) {
 /// What a buffer holds.
 enum class Holds : std::uint8_t {
   repeats,  ///< often the same as in the batch before
-  fresh,    ///< times: never
-  dense     ///< digests and the like, which would not get smaller
+  fresh,    ///< times and digests: never
 };
 
 /// Buffers of one message, compressed one by one as they come.
@@ -82,16 +81,8 @@ class Body {
   void add(std::string_view raw, Holds holds = Holds::repeats) {
     const std::size_t begin = bytes_.size();
     if (!raw.empty()) {
-      const std::string_view frame = holds == Holds::dense   ? std::string_view()
-                                     : holds == Holds::fresh ? frames_.once(raw)
-                                                             : frames_.of(raw, place_);
-      if (frame.empty()) {
-        bytes::put(bytes_, std::int64_t{-1});  // not compressed
-        bytes_ += raw;
-      } else {
-        bytes::put(bytes_, static_cast<std::int64_t>(raw.size()));
-        bytes_ += frame;
-      }
+      bytes::put(bytes_, static_cast<std::int64_t>(raw.size()));
+      bytes_ += holds == Holds::repeats ? frames_.of(raw, place_) : frames_.once(raw);
     }
     ++place_;
     buffers_.emplace_back(static_cast<std::int64_t>(begin),
@@ -212,9 +203,8 @@ struct SealedWriter::State {
                         at == layout::multiset_digest || at == layout::digest_tail;
     body.column(rows.size(), nulls);
     body.add(nulls == 0 ? std::string_view() : bitmap);
-    body.add(data, digest && 4 * nulls < rows.size()                    ? Holds::dense
-                   : at == layout::time_ns || at == layout::duration_ns ? Holds::fresh
-                                                                        : Holds::repeats);
+    const bool time = at == layout::time_ns || at == layout::duration_ns;
+    body.add(data, time || (digest && 4 * nulls < rows.size()) ? Holds::fresh : Holds::repeats);
   }
   template <class Value>
   void column(layout::At at, const Value& value) {
