@@ -2,6 +2,8 @@
 
 #include <zstd.h>
 
+#include <new>
+
 namespace qualify::traces {
 
 namespace {
@@ -22,6 +24,7 @@ std::string_view Frames::once(std::string_view raw) {
   if (frame_.size() < bound) frame_.resize(bound);
   const std::size_t size =
       ZSTD_compressCCtx(context_, frame_.data(), frame_.size(), raw.data(), raw.size(), kLevel);
+  if (ZSTD_isError(size) != 0) throw std::bad_alloc();  // nothing else can fail in a large frame_
   return {frame_.data(), size};
 }
 

@@ -42,7 +42,8 @@ class Hashes {
   }
   friend bool operator==(const Hashes& a, const Hashes& b) {
     return a.size() == b.size() &&
-           (a.data() == b.data() || std::memcmp(a.data(), b.data(), a.size() * sizeof(Hash)) == 0);
+           (a.size() == 0 || a.data() == b.data() ||
+            std::memcmp(a.data(), b.data(), a.size() * sizeof(Hash)) == 0);
   }
 
  private:
