@@ -125,8 +125,11 @@ void write_localization(const Gate& gate, Json& json) {
   if (own.capture) {
     json["capture"] = {{"of", own.capture->of},
                        {"arms", {{"a", own.capture->arm_a}, {"b", own.capture->arm_b}}},
-                       {"nodes", {{"a", own.capture->nodes_a}, {"b", own.capture->nodes_b}}},
                        {"plan", canonical_bytes(to_json(own.capture->plan))}};
+    // Left out where none are named, as captures were recorded before they could be.
+    if (!own.capture->nodes_a.empty() || !own.capture->nodes_b.empty()) {
+      json["capture"]["nodes"] = {{"a", own.capture->nodes_a}, {"b", own.capture->nodes_b}};
+    }
     return;
   }
   json["arms"] = {{"traced", own.traced_arm}, {"untraced", own.untraced_arm}};

@@ -41,9 +41,8 @@ class Hashes {
     own_.assign(count, Hash{});
   }
   friend bool operator==(const Hashes& a, const Hashes& b) {
-    return a.size() == b.size() &&
-           (a.size() == 0 || a.data() == b.data() ||
-            std::memcmp(a.data(), b.data(), a.size() * sizeof(Hash)) == 0);
+    return a.size() == b.size() && (a.size() == 0 || a.data() == b.data() ||
+                                    std::memcmp(a.data(), b.data(), a.size() * sizeof(Hash)) == 0);
   }
 
  private:
