@@ -68,6 +68,12 @@ T load(const char* at) {
   return value;
 }
 
+/// What flatbuffers' verifier leaves out: structs stand where their members can be read in place.
+template <class Struct>
+bool aligned(const fb::Vector<const Struct*>& structs) {
+  return reinterpret_cast<std::uintptr_t>(structs.Data()) % alignof(Struct) == 0;
+}
+
 }  // namespace
 
 struct SealedFile::State {
@@ -104,6 +110,9 @@ struct SealedFile::State {
     if (footer->schema() == nullptr || footer->dictionaries() == nullptr ||
         footer->record_batches() == nullptr || footer->custom_metadata() == nullptr) {
       return damaged("its footer lacks a part");
+    }
+    if (!aligned(*footer->dictionaries()) || !aligned(*footer->record_batches())) {
+      return damaged("its footer is out of place");
     }
     return {};
   }
@@ -181,6 +190,7 @@ struct SealedFile::State {
   static bool sound(const arrow::RecordBatch* table, std::size_t nodes, std::size_t buffers) {
     return table != nullptr && table->nodes() != nullptr && table->buffers() != nullptr &&
            table->nodes()->size() == nodes && table->buffers()->size() == buffers &&
+           aligned(*table->nodes()) && aligned(*table->buffers()) &&
            table->compression() != nullptr &&
            table->compression()->codec() == arrow::CompressionType::ZSTD && table->length() >= 0;
   }

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <fstream>
 
 #include "qualify/base/files.hpp"
@@ -143,6 +144,21 @@ TEST(SealedFile, CutAnywhereItMatchesNothing) {
     ASSERT_FALSE(file) << size;
     EXPECT_EQ(file.error().code, Errc::integrity) << size;
   }
+}
+
+TEST(SealedFile, AFooterOutOfPlaceIsDamage) {
+  test::TempFolder folder(test::memory_folder());
+  Strings strings;
+  write(folder / "a.arrow", generated(strings, 1), strings);
+  std::string moved = read_file(folder / "a.arrow").value();
+  std::int32_t footer = 0;
+  std::memcpy(&footer, &moved[moved.size() - 10], sizeof footer);
+  // Structs of 8 bytes are read where they lie; everything else of the file is as it was.
+  moved.insert(moved.size() - 10 - static_cast<std::size_t>(footer), 4, '\0');
+  ASSERT_TRUE(write_file_atomic(folder / "moved.arrow", moved));
+  const auto file = SealedFile::open(folder / "moved.arrow");
+  ASSERT_FALSE(file);
+  EXPECT_EQ(file.error().code, Errc::integrity);
 }
 
 TEST(SealedFile, AnyChangedByteOfAValueIsFound) {
