@@ -68,7 +68,12 @@ T load(const char* at) {
   return value;
 }
 
-/// What flatbuffers' verifier leaves out: structs stand where their members can be read in place.
+// What flatbuffers' verifier leaves out: a buffer, and the structs in it, stand where numbers of 8
+// bytes can be read in place.
+
+bool aligned(const char* buffer) {
+  return reinterpret_cast<std::uintptr_t>(buffer) % 8 == 0;
+}
 template <class Struct>
 bool aligned(const fb::Vector<const Struct*>& structs) {
   return reinterpret_cast<std::uintptr_t>(structs.Data()) % alignof(Struct) == 0;
@@ -103,6 +108,7 @@ struct SealedFile::State {
       return damaged("its footer is larger than the file");
     }
     const char* at = bytes.data() + bytes.size() - kEnd - size;
+    if (!aligned(at)) return damaged("its footer is out of place");
     fb::Verifier verifier(reinterpret_cast<const std::uint8_t*>(at), static_cast<std::size_t>(size),
                           64, 100'000'000);
     if (!verifier.VerifyBuffer<arrow::Footer>(nullptr)) return damaged("its footer is no footer");
@@ -179,6 +185,7 @@ struct SealedFile::State {
       return nullptr;
     }
     const char* at = bytes.data() + offset + 8;
+    if (!aligned(at)) return nullptr;
     fb::Verifier verifier(reinterpret_cast<const std::uint8_t*>(at),
                           static_cast<std::size_t>(head - 8));
     if (!verifier.VerifyBuffer<arrow::Message>(nullptr)) return nullptr;
