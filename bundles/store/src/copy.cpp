@@ -25,9 +25,7 @@ namespace qualify::store {
 namespace {
 
 constexpr std::size_t kPiece = 256U << 10U;
-constexpr std::size_t kBatch =
-    8;  ///< pieces: 2 MiB, a large page, is not cleared when it is written whole
-constexpr std::size_t kPieces = 2 * kBatch;
+constexpr std::size_t kPieces = 8;
 constexpr off_t kSmall = 1 << 20;           ///< bytes; below, a thread costs more than it saves
 constexpr std::uint64_t kFlush = 32 << 20;  ///< bytes between nudges to the disk
 
@@ -82,8 +80,8 @@ class Pieces {
  public:
   Pieces(int from, const std::filesystem::path& name) : from_(from), name_(name) {}
 
-  // What the taker is to do next, good until it asks again: a piece to hash, a batch of pieces to
-  // send. Empty at the end, after stop(), and after an error.
+  // The taker's next piece, good until it asks again. Empty at the end, after stop(), and after an
+  // error.
 
   std::span<const std::byte> next_to_hash() {
     hasher_processor_ = ::sched_getcpu();
@@ -99,18 +97,12 @@ class Pieces {
     std::unique_lock lock(mutex_);
     give_back(sender);
     if (hasher_waits_ && can_go(hasher)) changed_.notify_one();
-    std::span<const std::byte> batch;
-    do {
-      while (!can_go(sender)) {
-        lock.unlock();
-        std::this_thread::sleep_for(kNap);
-        lock.lock();
-      }
-      const auto piece = take(sender, lock);
-      if (piece.empty()) break;
-      batch = {batch.empty() ? piece.data() : batch.data(), batch.size() + piece.size()};
-    } while (batch.size() % kPiece == 0 && taken_[sender] % kBatch != 0);
-    return stopped_ ? std::span<const std::byte>() : batch;
+    while (!can_go(sender)) {
+      lock.unlock();
+      std::this_thread::sleep_for(kNap);
+      lock.lock();
+    }
+    return take(sender, lock);
   }
   /// The sender's: no more pieces for either.
   void stop() {
@@ -147,21 +139,21 @@ class Pieces {
       ++read_;
       if (hasher_waits_) changed_.notify_one();
     }
-    const std::size_t size = sizes_[index % kPieces];
-    if (stopped_ || size == 0) return {};
+    if (stopped_) return {};
     taken_[taker] = index + 1;
-    return {buffer(index), size};
+    return {buffer(index), sizes_[index % kPieces]};
   }
-  [[nodiscard]] std::byte* buffer(std::uint64_t index) const {
-    return &buffer_[index % kPieces * kPiece];
+  std::byte* buffer(std::uint64_t index) {
+    auto& slot = buffers_[index % kPieces];
+    if (!slot) slot = std::make_unique_for_overwrite<std::byte[]>(kPiece);
+    return slot.get();
   }
   const int from_;
   const std::filesystem::path& name_;
   std::atomic<int> hasher_processor_{-1};  ///< where it last asked
   std::mutex mutex_;
   std::condition_variable changed_;  ///< for the hasher
-  const std::unique_ptr<std::byte[]> buffer_ =
-      std::make_unique_for_overwrite<std::byte[]>(kPieces * kPiece);
+  std::array<std::unique_ptr<std::byte[]>, kPieces> buffers_;
   std::array<std::size_t, kPieces> sizes_{};
   std::array<std::uint64_t, 2> taken_{};  ///< pieces given out to each
   std::array<std::uint64_t, 2> done_{};   ///< of these, those that it is done with

@@ -10,7 +10,7 @@
 /// Moving and hashing large files at the speed of one core's SHA-256. Internal to this module.
 ///
 /// SHA-256 of one file is serial, so that nothing is faster than one core's rate; but reading and
-/// writing need not be added to it: they go on while another thread hashes. At most 4 MiB a file
+/// writing need not be added to it: they go on while another thread hashes. At most 2 MiB a file
 /// are under way. Small files take no thread.
 namespace qualify::store {
 
