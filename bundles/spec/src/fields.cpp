@@ -135,7 +135,8 @@ std::string Fields::required_text(std::string_view key) {
 
 std::string Fields::text(std::string_view key, std::string fallback) {
   const Node* node = scalar(key, "text");
-  return node != nullptr ? node->scalar : std::move(fallback);
+  if (node != nullptr) return node->scalar;
+  return fallback;
 }
 
 std::int64_t Fields::integer(std::string_view key, std::int64_t fallback, std::int64_t least,

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <ranges>
 
 #include "config_json.hpp"
 #include "index.hpp"
@@ -95,10 +96,10 @@ Result<Digest> resolve(const BlobStore& store, const std::string& reference) {
                 "qualify bundle list");
   }
   // A name before a prefix: names are what people choose.
-  for (auto entry = entries.rbegin(); entry != entries.rend(); ++entry) {
-    const auto loaded = load_checked(store, entry->manifest.digest);
-    if (loaded && loaded->bundle.name == reference) return entry->manifest.digest;
-    if (entry->ref_name == reference) return entry->manifest.digest;
+  for (const IndexEntry& entry : std::views::reverse(entries)) {
+    const auto loaded = load_checked(store, entry.manifest.digest);
+    if (loaded && loaded->bundle.name == reference) return entry.manifest.digest;
+    if (entry.ref_name == reference) return entry.manifest.digest;
   }
   std::string prefix = reference;
   if (prefix.starts_with("sha256:")) prefix.erase(0, 7);

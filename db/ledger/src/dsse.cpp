@@ -39,7 +39,7 @@ Result<std::string> text_in(const Json& object, const char* name) {
 }
 
 Result<std::string> bytes_in(const Json& object, const char* name) {
-  const auto text = text_in(object, name);
+  auto text = text_in(object, name);
   if (!text) return text;
   auto bytes = base64_decode(*text);
   if (!bytes) return fail_bundle(std::string(name) + ": " + bytes.error().message);

@@ -205,7 +205,7 @@ Result<SignedCheckpoint> Log::checkpoint(const LogSigner& signer, Time time) {
     if (!now) return tl::unexpected(now.error());
     const auto head = root(*now);
     if (!head) return tl::unexpected(head.error());
-    const auto newest = latest();
+    auto newest = latest();
     if (!newest) return tl::unexpected(newest.error());
     if (*newest) {
       // A log that was cut or rewritten must not get a signature on top of it.

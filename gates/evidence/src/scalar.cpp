@@ -475,8 +475,8 @@ std::string Source::finish_marks() {
   return marks.finish().hex();
 }
 
-void Source::fault(std::string code, std::string message, const std::string& place,
-                   std::string metric, std::optional<std::int64_t> iteration) {
+void Source::fault(std::string code, const std::string& message, const std::string& place,
+                   const std::string& metric, std::optional<std::int64_t> iteration) {
   // A file of noise must not fill the memory with its faults.
   constexpr std::size_t kMost = 1000;
   if (faults.size() > kMost) return;

@@ -36,8 +36,8 @@ struct Source {
   void mark(std::string_view text);  ///< a line of what tells this run's times from another's
   void mark_bytes(std::string_view bytes);
   [[nodiscard]] std::string finish_marks();  ///< once: hex digest
-  void fault(std::string code, std::string message, const std::string& place,
-             std::string metric = {}, std::optional<std::int64_t> iteration = {});
+  void fault(std::string code, const std::string& message, const std::string& place,
+             const std::string& metric = {}, std::optional<std::int64_t> iteration = {});
   /// Records a value. The same step twice is a fault, unless `restarted` says that the run went
   /// back to a checkpoint: then only a different value is one.
   void add(Series& to, std::int64_t iteration, const Scalar& value, const std::string& place,

@@ -66,7 +66,7 @@ void number(std::string& to, std::int64_t value) {
 
 void hex(std::string& to, std::uint64_t value) {
   char digits[16];
-  for (unsigned i = 0; i < 8; ++i) {
+  for (std::size_t i = 0; i < 8; ++i) {
     const auto byte = static_cast<unsigned>((value >> (8 * i)) & 0xFFU);
     digits[2 * i] = "0123456789abcdef"[byte >> 4U];
     digits[2 * i + 1] = "0123456789abcdef"[byte & 15U];

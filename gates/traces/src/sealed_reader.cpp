@@ -22,7 +22,6 @@ namespace qualify::traces {
 namespace {
 
 namespace fb = flatbuffers;
-using layout::Column;
 using layout::kColumns;
 
 /// No buffer of a batch of kMostRows is larger; a footer that says so lies. Texts may be longer.
@@ -296,8 +295,8 @@ struct SealedFile::State {
               const Each& each) const {
     Scratch& own = scratch();
     const std::size_t width = layout::width_of(kColumns[at].type);
-    const auto raw_bitmap = stored(batch.table, batch.body, 2U * at);
-    const auto raw = stored(batch.table, batch.body, 2U * at + 1U);
+    const auto raw_bitmap = stored(batch.table, batch.body, std::size_t{2} * at);
+    const auto raw = stored(batch.table, batch.body, std::size_t{2} * at + 1);
     if (!raw || !raw_bitmap) return false;
     const auto values = content(*raw, own.data, batch.rows * width);
     if (!values) return false;

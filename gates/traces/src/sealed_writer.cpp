@@ -159,7 +159,7 @@ struct SealedWriter::State {
   /// Writes the finished message in `builder` and its body.
   arrow::Block message() {
     const auto offset = static_cast<std::int64_t>(written + out.size());
-    const std::size_t padded = (builder.GetSize() + 7) / 8 * 8;
+    const std::size_t padded = (std::size_t{builder.GetSize()} + 7) / 8 * 8;
     bytes::put(out, kContinuation);
     bytes::put(out, static_cast<std::int32_t>(padded));
     out.append(reinterpret_cast<const char*>(builder.GetBufferPointer()), builder.GetSize());

@@ -128,7 +128,7 @@ std::string roff_of_markdown(std::string_view markdown) {
     item = false;
   };
   for (std::string line; std::getline(lines, line);) {
-    if (line.rfind("```", 0) == 0) {
+    if (line.starts_with("```")) {
       flush();
       out << (code ? ".fi\n.RE\n" : ".PP\n.RS 4\n.nf\n");
       code = !code;
@@ -136,10 +136,10 @@ std::string roff_of_markdown(std::string_view markdown) {
       out << text_line(roff_escape(line)) << '\n';
     } else if (line.empty()) {
       flush();
-    } else if (line.rfind("#", 0) == 0) {
+    } else if (line.starts_with('#')) {
       flush();
       out << ".PP\n\\fB" << roff_escape(line.substr(line.find_first_not_of("# "))) << "\\fP\n";
-    } else if (line.rfind("- ", 0) == 0) {
+    } else if (line.starts_with("- ")) {
       flush();
       item = true;
       paragraph = line.substr(2);
@@ -166,7 +166,7 @@ std::string manual_page(const Command& program, std::string_view version) {
       << signature(program.name, program) << '\n';
   if (!program.text.empty()) {
     std::string text = roff_of_markdown(program.text);
-    if (text.rfind(".PP\n", 0) == 0) text.erase(0, 4);  // a heading begins a paragraph by itself
+    if (text.starts_with(".PP\n")) text.erase(0, 4);  // a heading begins a paragraph by itself
     out << ".SH DESCRIPTION\n" << text;
   }
   out << ".SH OPTIONS\n";

@@ -139,10 +139,11 @@ void series_panel(Svg& svg, const Box& box, const LaunchPair& pair, const PairRe
 
 std::string overhead_plot(const OverheadRequest& request, const OverheadAnalysis& analysis) {
   const std::size_t panels = analysis.pairs.size() + analysis.placebo.size();
-  const double rows = static_cast<double>((panels + 1) / 2);
+  const std::size_t rows = (panels + 1) / 2;
+  const double panel_heights = static_cast<double>(rows) * kPanelHeight;
   const double ratios = ratio_panel_height(analysis);
   const double head = 76;
-  Svg svg(kWidth, head + rows * kPanelHeight + ratios + 2 * kMargin);
+  Svg svg(kWidth, head + panel_heights + ratios + 2 * kMargin);
 
   std::string title = std::string(statistics::name_of(analysis.verdict));
   if (analysis.estimate && analysis.interval) {
@@ -164,8 +165,9 @@ std::string overhead_plot(const OverheadRequest& request, const OverheadAnalysis
   const double column = (kWidth - 3 * kMargin) / 2;
   std::size_t index = 0;
   const auto place = [&](const LaunchPair& pair, const PairResult& result, bool placebo) {
+    const std::size_t row = index / 2;
     const Box box{kMargin + static_cast<double>(index % 2) * (column + kMargin),
-                  head + static_cast<double>(index / 2) * kPanelHeight, column, kPanelHeight};
+                  head + static_cast<double>(row) * kPanelHeight, column, kPanelHeight};
     series_panel(svg, box, pair, result, request, placebo);
     ++index;
   };
@@ -175,8 +177,8 @@ std::string overhead_plot(const OverheadRequest& request, const OverheadAnalysis
   for (std::size_t i = 0; i < analysis.placebo.size(); ++i) {
     place(request.placebo[i], analysis.placebo[i], true);
   }
-  ratio_panel(svg, {kMargin, head + rows * kPanelHeight + kMargin, kWidth - 2 * kMargin, ratios},
-              request, analysis);
+  ratio_panel(svg, {kMargin, head + panel_heights + kMargin, kWidth - 2 * kMargin, ratios}, request,
+              analysis);
   return std::move(svg).finish();
 }
 

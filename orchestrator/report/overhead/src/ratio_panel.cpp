@@ -61,7 +61,8 @@ void ratio_panel(Svg& svg, const Box& box, const OverheadRequest& request,
 
   svg.text(box.x, box.y + 12, "Overhead of the deterministic arm, pair by pair", "start", 14, kInk,
            true);
-  const auto band = [&](double from, double to, const char* colour, const char* name) {
+  const auto band = [&, low = low, high = high](double from, double to, const char* colour,
+                                                const char* name) {
     const double x1 = scale(std::clamp(from, low, high));
     const double x2 = scale(std::clamp(to, low, high));
     if (x2 - x1 < 1) return;
