@@ -18,17 +18,21 @@ namespace {
 
 constexpr std::size_t kLongestPath = 3840;
 constexpr std::size_t kLongestPart = 255;
+constexpr std::size_t kLongestTarget = 4095;  ///< PATH_MAX with its NUL
 constexpr int kMostLinks = 40;  ///< as the kernel: more is a loop (ELOOP), which leads nowhere
 
-std::vector<std::string> parts_of(std::string_view path) {
-  std::vector<std::string> parts;
-  while (!path.empty()) {
-    const std::size_t slash = path.find('/');
-    if (slash != 0) parts.emplace_back(path.substr(0, slash));
-    if (slash == std::string_view::npos) break;
-    path.remove_prefix(slash + 1);
-  }
-  return parts;
+/// Takes the first part off `path`; empty at its end.
+std::string_view next_part(std::string_view& path) {
+  path.remove_prefix(std::min(path.find_first_not_of('/'), path.size()));
+  const std::string_view part = path.substr(0, path.find('/'));
+  path.remove_prefix(part.size());
+  return part;
+}
+
+/// What `path` lies in; empty for the top.
+std::string folder_of(std::string_view path) {
+  const std::size_t slash = path.rfind('/');
+  return std::string(path.substr(0, slash == std::string_view::npos ? 0 : slash));
 }
 
 /// Case-folded, composed form (Unicode default caseless matching); the text itself when not UTF-8.
@@ -109,6 +113,14 @@ Result<void> check_member_name(std::string_view path) {
   }
 }
 
+Result<void> check_link_target(std::string_view path, std::string_view target) {
+  if (!target.empty() && target.size() <= kLongestTarget &&
+      target.find('\0') == std::string_view::npos) {
+    return {};
+  }
+  return fail(Errc::invalid_input, "symbolic link has no usable target", printable(path));
+}
+
 void TreeCheck::add(std::string_view path, std::string_view target) {
   paths_.emplace_back(path);
   if (!target.empty()) links_.emplace(path, target);
@@ -116,29 +128,27 @@ void TreeCheck::add(std::string_view path, std::string_view target) {
 
 bool TreeCheck::leaves(const std::string& path, const std::string& target) const {
   if (target.starts_with('/')) return true;
-  std::vector<std::string> at = parts_of(path);
-  at.pop_back();
-  std::vector<std::string> todo = parts_of(target);
+  std::string here = folder_of(path);
+  std::vector<std::string_view> todo{target};  // what is left of each link that is followed
   int links = 1;
   while (!todo.empty()) {
-    const std::string part = todo.front();
-    todo.erase(todo.begin());
-    if (part == ".") continue;
-    if (part == "..") {
-      if (at.empty()) return true;
-      at.pop_back();
-      continue;
+    const std::string_view part = next_part(todo.back());
+    if (part.empty()) {
+      todo.pop_back();
+    } else if (part == "..") {
+      if (here.empty()) return true;
+      here = folder_of(here);
+    } else if (part != ".") {
+      const std::size_t before = here.size();
+      if (!here.empty()) here += '/';
+      here += part;
+      const auto link = links_.find(here);
+      if (link == links_.end()) continue;
+      if (link->second.starts_with('/')) return true;
+      if (++links > kMostLinks) return false;
+      here.resize(before);
+      todo.emplace_back(link->second);
     }
-    at.push_back(part);
-    std::string here;
-    for (const std::string& each : at) here += (here.empty() ? "" : "/") + each;
-    const auto link = links_.find(here);
-    if (link == links_.end()) continue;
-    if (link->second.starts_with('/')) return true;
-    if (++links > kMostLinks) return false;
-    at.pop_back();
-    std::vector<std::string> more = parts_of(link->second);
-    todo.insert(todo.begin(), more.begin(), more.end());
   }
   return false;
 }

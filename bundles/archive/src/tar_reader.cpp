@@ -64,6 +64,9 @@ bool read_pax(std::string_view records, Overrides& overrides) {
     if (equals == std::string_view::npos) return false;
     const std::string_view key = record.substr(0, equals);
     const std::string_view value = record.substr(equals + 1);
+    // The kernel ends a name at a NUL, whatever is checked of what stands after it.
+    const bool name = key == "path" || key == "linkpath";
+    if (name && value.find('\0') != std::string_view::npos) return false;
     if (key == "path") overrides.path = value;
     if (key == "linkpath") overrides.target = value;
     if (key == "size") {

@@ -18,7 +18,6 @@ namespace {
 constexpr int kDeepestTree = 512;
 constexpr int kDeepestSubmodule = 16;
 constexpr std::size_t kMostFaults = 20;
-constexpr std::size_t kLongestLink = 4096;  ///< PATH_MAX
 
 struct File {
   std::string path;  ///< from the top tree
@@ -252,13 +251,8 @@ void Tree::State::check_names() {
     }
     const std::string_view target = content_of(blob->get());
     // Git lets a link hold any bytes; the kernel does not.
-    if (target.empty() || target.size() >= kLongestLink ||
-        target.find('\0') != std::string_view::npos) {
-      faults.push_back({Errc::invalid_input,
-                        "symbolic link has no usable target",
-                        archive::printable(file.path),
-                        {},
-                        {}});
+    if (auto good = archive::check_link_target(file.path, target); !good) {
+      faults.push_back(good.error());
       continue;
     }
     check.add_symlink(file.path, target);

@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <limits>
 #include <set>
 #include <string_view>
 
 #include "qualify/base/digest.hpp"
+#include "qualify/spec/names.hpp"
 #include "qualify/spec/placeholders.hpp"
 
 namespace qualify::spec {
@@ -16,7 +16,6 @@ namespace {
 
 constexpr std::int64_t kSchemaVersion = 1;
 constexpr std::int64_t kMostNodes = 1'000'000;
-constexpr std::size_t kLongestName = 64;
 
 const std::vector<std::string> kRecipes{"production", "proxy", "debug"};
 const std::vector<std::string> kContainers{"none",       "sqsh",        "sif",
@@ -27,37 +26,6 @@ const std::vector<std::string> kOutputs{"metrics", "trace", "checkpoint", "log"}
 const std::vector<std::string> kOutputFormats{"tensorboard",  "golden-values", "trace-pr6610",
                                               "trace-fork",   "json-lines",    "csv",
                                               "megatron-log", "checkpoint"};
-
-/// Letters, digits, '.', '_', '-', starting with a letter or digit: a folder name and a
-/// placeholder everywhere.
-bool is_name(std::string_view name) {
-  if (name.empty() || name.size() > kLongestName) return false;
-  const auto good = [](char c) {
-    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '.' || c == '_' || c == '-';
-  };
-  return std::isalnum(static_cast<unsigned char>(name.front())) != 0 &&
-         std::all_of(name.begin(), name.end(), good);
-}
-
-bool is_variable_name(std::string_view name) {
-  const auto good = [](char c) {
-    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
-  };
-  return !name.empty() && std::isdigit(static_cast<unsigned char>(name.front())) == 0 &&
-         std::all_of(name.begin(), name.end(), good);
-}
-
-/// Relative, '/'-separated, no empty, "." or ".." part.
-bool is_inside(std::string_view path) {
-  if (path.empty() || path.front() == '/') return false;
-  for (;;) {
-    const std::size_t slash = path.find('/');
-    const std::string_view part = path.substr(0, slash);
-    if (part.empty() || part == "." || part == "..") return false;
-    if (slash == std::string_view::npos) return true;
-    path.remove_prefix(slash + 1);
-  }
-}
 
 /// Reads one spec; all faults go to `faults_`.
 class Reader {
@@ -145,6 +113,10 @@ class Reader {
       ConfigInput config;
       config.name = name;
       config.file = absolute(fields.required_text("file"));
+      if (fields.has("file") && !is_file_name(config.file.filename().string())) {
+        fields.fault(fields.mark("file"), "'file' does not name a file that can be sealed",
+                     "a name of at most 255 bytes without control characters");
+      }
       config.check = fields.boolean("check", true);
       config.mark = fields.mark();
       spec_.configs.push_back(std::move(config));

@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "config_rules.hpp"
 #include "media_types.hpp"
 
 namespace qualify::store {
@@ -9,6 +10,7 @@ namespace qualify::store {
 namespace {
 
 constexpr int kSchemaVersion = 1;
+constexpr std::uint64_t kLargestSize = (1ULL << 53U) - 1;  ///< bytes; beyond, JSON is not exact
 
 constexpr spec::RecipeClass kRecipes[] = {spec::RecipeClass::production, spec::RecipeClass::proxy,
                                           spec::RecipeClass::debug};
@@ -96,8 +98,8 @@ Result<Descriptor> read_descriptor(const Json& json, const std::string& context)
   try {
     const auto digest = Digest::parse(json.at("digest").get<std::string>());
     if (!digest) return fail(Errc::integrity, digest.error().message, context);
-    if (!json.at("size").is_number_unsigned()) {
-      return fail(Errc::integrity, "a descriptor's size is not a whole number", context);
+    if (!json.at("size").is_number_unsigned() || json.at("size") > kLargestSize) {
+      return fail(Errc::integrity, "a descriptor's size is not a whole number below 2^53", context);
     }
     Descriptor descriptor{json.at("mediaType"), *digest, json.at("size"), {}};
     if (json.contains("annotations")) descriptor.title = json["annotations"].value(kTitle, "");
@@ -209,6 +211,7 @@ Result<Bundle> read_config(const std::string& bytes, const std::string& context)
     if (!again || *again != bytes) {
       return fail(Errc::integrity, "the bundle's config is not in its one canonical form", context);
     }
+    if (auto good = check_rules(bundle, context); !good) return tl::unexpected(good.error());
     return bundle;
   } catch (const std::exception& error) {
     return fail(Errc::integrity, std::string("not a bundle config: ") + error.what(), context);

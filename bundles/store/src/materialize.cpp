@@ -87,6 +87,12 @@ Result<void> copy_entry(archive::TarReader& tar, const archive::Entry& entry,
   }
 }
 
+/// What no tree that was sealed has: the archive came from elsewhere.
+Unexpected not_sealed(Error fault) {
+  fault.code = Errc::integrity;
+  return Unexpected(std::move(fault));
+}
+
 /// Unpacks a code archive. Links are made last: no file is ever written through one.
 Result<void> unpack(const BlobStore& store, const Descriptor& blob, const fs::path& folder) {
   auto source = BlobSource::open(store, blob);
@@ -100,8 +106,11 @@ Result<void> unpack(const BlobStore& store, const Descriptor& blob, const fs::pa
     if (!entry) return tl::unexpected(entry.error());
     if (!*entry) break;
     const archive::Entry& found = **entry;
-    if (auto good = archive::check_member_name(found.path); !good) return good;
+    if (auto good = archive::check_member_name(found.path); !good) return not_sealed(good.error());
     if (found.kind == archive::Entry::Kind::symlink) {
+      if (auto good = archive::check_link_target(found.path, found.target); !good) {
+        return not_sealed(good.error());
+      }
       check.add_symlink(found.path, found.target);
       links.push_back(found);
       continue;
@@ -116,7 +125,7 @@ Result<void> unpack(const BlobStore& store, const Descriptor& blob, const fs::pa
     if (auto done = copy_entry(tar, found, path); !done) return done;
   }
   if (auto done = source->finish(); !done) return done;
-  if (auto faults = check.faults(); !faults.empty()) return tl::unexpected(faults.front());
+  if (auto faults = check.faults(); !faults.empty()) return not_sealed(faults.front());
   for (const archive::Entry& link : links) {
     const fs::path path = folder / link.path;
     if (auto done = make_folders(path.parent_path()); !done) return done;

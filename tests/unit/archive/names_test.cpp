@@ -88,6 +88,18 @@ TEST(TreeCheck, FollowsLinksAsTheKernelDoes) {
   EXPECT_EQ(link_faults({{"a", "b"}, {"b", "a"}}), 0U);  // a loop leads nowhere
   // In words m stays in "deep"; through k it leaves.
   EXPECT_EQ(link_faults({{"deep/er/k", "../.."}, {"m", "deep/er/k/../x"}}), 1U);
+  EXPECT_EQ(link_faults({{"deep/er/k", ".//./..//"}, {"m", "deep/er/k/../x"}}), 0U);
+  EXPECT_EQ(link_faults({{"deep/er/k", ".//./..//"}, {"m", "deep/er/k/../../x"}}), 1U);
+  // The first hop is inside, the last is not.
+  EXPECT_EQ(link_faults({{"a/p", "../q"}, {"q", "b/r"}, {"b/r", "../a/../../x"}}), 3U);
+}
+
+TEST(LinkTarget, IsWhatTheKernelTakes) {
+  EXPECT_TRUE(check_link_target("l", "../x"));
+  EXPECT_TRUE(check_link_target("l", std::string(4095, 'x')));
+  EXPECT_FALSE(check_link_target("l", std::string(4096, 'x')));
+  EXPECT_FALSE(check_link_target("l", ""));
+  EXPECT_FALSE(check_link_target("l", std::string_view("..\0x", 4)));
 }
 
 }  // namespace

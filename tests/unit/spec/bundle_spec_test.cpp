@@ -99,6 +99,8 @@ TEST(BundleSpec, SaysWhatIsWrongAndWhere) {
   EXPECT_THAT(refusal(with("seeds: [1234]", "seeds: []")), HasSubstr("{seed} is used"));
   EXPECT_THAT(refusal(with("{path: /data/corpus}", "{digest: abc}")), HasSubstr("is not a digest"));
   EXPECT_THAT(refusal(with("  train: {", "  ../x: {")), HasSubstr("not a usable name"));
+  EXPECT_THAT(refusal(with("{file: train.yaml", "{file: \"a\\nb\"")),
+              HasSubstr("does not name a file that can be sealed"));
 }
 
 TEST(BundleSpec, AllFaultsComeAtOnce) {

@@ -15,6 +15,10 @@ namespace qualify::archive {
 /// Errors: invalid_input, naming the path in printable form.
 [[nodiscard]] Result<void> check_member_name(std::string_view path);
 
+/// What the kernel takes as the target of the symbolic link `path`: not empty, no NUL, shorter than
+/// PATH_MAX (4,096 bytes). Where it leads is TreeCheck's. Errors: invalid_input, naming `path`.
+[[nodiscard]] Result<void> check_link_target(std::string_view path, std::string_view target);
+
 /// The path with control characters and invalid UTF-8 as \xNN, cut in the middle when long.
 [[nodiscard]] std::string printable(std::string_view path);
 
