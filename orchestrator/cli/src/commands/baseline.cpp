@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <ranges>
 
 #include "../commands.hpp"
 #include "../table.hpp"
@@ -70,10 +71,10 @@ Result<Exit> run_show(Session& session, const Options& options) {
   table.add({"run", current->run});
   table.add({"evidence", current->evidence.str()});
   table.add({"set", brief_time(current->time) + " by " + current->user});
-  for (auto each = all->rbegin(); each != all->rend(); ++each) {
-    table.add({"before", "certificate " + each->certificate.substr(0, 12) + ", bundle " +
-                             each->bundle.brief() + ", set " + brief_time(each->time) + " by " +
-                             each->user});
+  for (const auto& each : std::views::reverse(*all)) {
+    table.add({"before", "certificate " + each.certificate.substr(0, 12) + ", bundle " +
+                             each.bundle.brief() + ", set " + brief_time(each.time) + " by " +
+                             each.user});
   }
   table.print(session.out, session.width);
   return Exit::ok;
