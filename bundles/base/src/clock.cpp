@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <charconv>
 #include <cstdint>
+#include <optional>
 
 namespace qualify {
 
@@ -103,11 +104,31 @@ std::string format_duration(Duration duration) {
   return fmt::format("{}h {:02}m", whole / 3600, whole / 60 % 60);
 }
 
+namespace {
+
+std::optional<Duration> unit_of(char letter) {
+  switch (letter) {
+    case 's':
+      return seconds(1);
+    case 'm':
+      return minutes(1);
+    case 'h':
+      return hours(1);
+    case 'd':
+      return days(1);
+    default:
+      return std::nullopt;
+  }
+}
+
+}  // namespace
+
 Result<Duration> parse_duration(std::string_view text) {
   const auto bad = [&] {
     return fail(Errc::invalid_input, "not a duration: '" + std::string(text) + "'", {},
                 "expected whole numbers with units, such as 90s, 15m, 4h or 1h30m");
   };
+  constexpr Duration kLongest = days(3660);
   Duration total{};
   const char* at = text.data();
   const char* const end = at + text.size();
@@ -116,22 +137,13 @@ Result<Duration> parse_duration(std::string_view text) {
     std::uint32_t count = 0;
     const auto [next, error] = std::from_chars(at, end, count);
     if (error != std::errc() || next == end) return bad();
-    switch (*next) {
-      case 's':
-        total += seconds(count);
-        break;
-      case 'm':
-        total += minutes(count);
-        break;
-      case 'h':
-        total += hours(count);
-        break;
-      case 'd':
-        total += days(count);
-        break;
-      default:
-        return bad();
+    const auto unit = unit_of(*next);
+    if (!unit) return bad();
+    if (count > (kLongest - total) / *unit) {
+      return fail(Errc::invalid_input, "the duration '" + std::string(text) + "' is too long", {},
+                  "at most 3660d, ten years");
     }
+    total += count * *unit;
     at = next + 1;
   }
   if (total <= Duration::zero()) return bad();

@@ -105,9 +105,16 @@ Mark Fields::mark(std::string_view key) const {
 }
 
 const Node* Fields::child(std::string_view key) {
+  const bool first = std::find(known_.begin(), known_.end(), key) == known_.end();
   known_.emplace_back(key);
   const Node* node = node_->find(key);
-  return node == nullptr || node->kind == Node::Kind::null ? nullptr : node;
+  if (node == nullptr || node->kind != Node::Kind::null) return node;
+  // Not the default: whoever wrote the key meant something by it.
+  if (first) {
+    fault(node->key_mark, "'" + std::string(key) + "' has no value",
+          "give it one, or leave the key out");
+  }
+  return nullptr;
 }
 
 const Node* Fields::of_kind(std::string_view key, Node::Kind kind, const char* expected) {
@@ -125,8 +132,7 @@ std::string Fields::required_text(std::string_view key) {
   const Node* node = scalar(key, "text");
   if (node != nullptr && !node->scalar.empty()) return node->scalar;
   const Node* there = node_->find(key);
-  if (there == nullptr || there->kind == Node::Kind::null ||
-      (there->kind == Node::Kind::scalar && there->scalar.empty())) {
+  if (there == nullptr || (there->kind == Node::Kind::scalar && there->scalar.empty())) {
     fault(there != nullptr ? there->key_mark : node_->mark,
           what_ + " needs '" + std::string(key) + "'");
   }
@@ -178,8 +184,7 @@ std::size_t Fields::choice(std::string_view key, const std::vector<std::string>&
                            std::optional<std::size_t> fallback) {
   const Node* node = scalar(key, "a single word");
   if (node == nullptr) {
-    const Node* there = node_->find(key);
-    if (!fallback && (there == nullptr || there->kind == Node::Kind::null)) {
+    if (!fallback && node_->find(key) == nullptr) {
       fault(node_->mark, what_ + " needs '" + std::string(key) + "'", "one of: " + joined(choices));
     }
     return fallback.value_or(0);

@@ -49,6 +49,7 @@ Judgement judge_baseline(const Gate& gate, const std::vector<RunEvidence>& runs,
     weigh_run(gate, established, 1, against);
     PairJudgement pair = pair_of(established, runs[0]);
     weigh_values(gate, established, runs[0], 1, pair, against);
+    for (std::size_t i = 1; i < runs.size(); ++i) weigh_copies(established, runs[i], against);
     other = surroundings(pair);
     pairs.push_back(std::move(pair));
   }

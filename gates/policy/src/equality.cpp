@@ -8,6 +8,8 @@ namespace qualify::policy {
 
 namespace {
 
+constexpr const char* kFiledTwice = " are one run filed twice: their wall-clock marks are equal";
+
 /// First iteration at which a required metric is NaN or infinite; a run that went wrong that way is
 /// a workload failure, however equal its twin is.
 std::optional<std::string> not_finite(const Gate& gate, const RunEvidence& run) {
@@ -53,7 +55,7 @@ std::string describe_difference(const exactness::MetricComparison& metric) {
 void weigh_match(const Gate& gate, const exactness::Comparison& comparison,
                  const std::string& names, Findings& findings) {
   if (comparison.same_run_filed_twice) {
-    findings.doubts.push_back(names + " are one run filed twice: their wall-clock marks are equal");
+    findings.doubts.push_back(names + kFiledTwice);
     return;
   }
   std::set<std::string> required(gate.required_metrics.begin(), gate.required_metrics.end());
@@ -102,6 +104,12 @@ void weigh_run(const Gate& gate, const RunEvidence& run, std::int64_t first_step
   }
   if (auto why = missing_step(gate, run, first_step)) findings.doubts.push_back(*why);
   if (auto why = not_finite(gate, run)) findings.doubts.push_back(*why);
+}
+
+void weigh_copies(const RunEvidence& a, const RunEvidence& b, Findings& findings) {
+  if (evidence::shares_marks(a.metrics, b.metrics)) {
+    findings.doubts.push_back(a.run + " and " + b.run + kFiledTwice);
+  }
 }
 
 void weigh_values(const Gate& gate, const RunEvidence& a, const RunEvidence& b,

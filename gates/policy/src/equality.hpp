@@ -22,6 +22,9 @@ struct Findings {
 void weigh_run(const Gate& gate, const RunEvidence& run, std::int64_t first_step,
                Findings& findings);
 
+/// A doubt where two runs are one, filed twice: no two have the same wall-clock times.
+void weigh_copies(const RunEvidence& a, const RunEvidence& b, Findings& findings);
+
 /// The names of two runs that are to be compared, and how their environments differ.
 [[nodiscard]] PairJudgement pair_of(const RunEvidence& a, const RunEvidence& b);
 /// All metrics of two runs that ought to be equal from `first_step` on.

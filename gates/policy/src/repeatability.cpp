@@ -19,7 +19,12 @@ void weigh_places(const Gate& gate, const std::vector<RunEvidence>& runs, Findin
   if (gate.nodes == NodeChoice::any) return;
   for (std::size_t i = 1; i < runs.size(); ++i) {
     const auto nodes = common_nodes(runs[0], runs[i]);
-    if (!nodes) continue;
+    if (!nodes) {
+      findings.doubts.push_back(
+          "where " + runs[0].run + " and " + runs[i].run + " ran is not known, the gate asks for " +
+          (gate.nodes == NodeChoice::same ? "the same nodes" : "disjoint ones"));
+      continue;
+    }
     const bool same = gate.nodes == NodeChoice::same;
     if (same ? nodes->same() : nodes->disjoint()) continue;
     findings.doubts.push_back(runs[0].run + " and " + runs[i].run + " had " + nodes->str() +
@@ -40,6 +45,8 @@ std::vector<PairJudgement> weigh_repeats(const Gate& gate, const std::vector<Run
   std::vector<PairJudgement> pairs;
   for (std::size_t i = 1; i < runs.size(); ++i) {
     pairs.push_back(weigh_pair(gate, runs[0], runs[i], 1, findings));
+    // Those that are not compared must be runs of their own too.
+    for (std::size_t j = 1; j < i; ++j) weigh_copies(runs[j], runs[i], findings);
   }
   return pairs;
 }

@@ -59,6 +59,9 @@ Judgement judge_restart(const Gate& gate, const std::vector<RunEvidence>& runs) 
           "the resume that is broken on purpose was not found to differ, so this comparison could "
           "not have seen a wrong one" +
           (control.doubts.empty() ? std::string() : ": " + control.doubts.front()));
+    } else {
+      // A run that crashed or began afresh differs too, and is no wrong resume that was seen.
+      findings.doubts.insert(findings.doubts.end(), control.doubts.begin(), control.doubts.end());
     }
   }
   return conclude("the resumed run equals the uninterrupted one from iteration " +

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <span>
 
 #include "allocation.hpp"
 #include "patience.hpp"
@@ -63,9 +64,10 @@ Result<bool> window_allows(const Context& context, const QualificationState& sta
   return false;
 }
 
-Result<QualificationState> collect_all(const Context& context, const QualificationState& executed) {
-  for (const RunState& run : executed.runs) {
-    if (run.evidence || run.attempts.empty()) continue;
+Result<QualificationState> collect_all(const Context& context, const QualificationState& executed,
+                                       std::size_t runs) {
+  for (const RunState& run : std::span(executed.runs).first(std::min(runs, executed.runs.size()))) {
+    if (run.evidence || run.attempts.empty() || !run.attempts.back().ended) continue;
     const Attempt& last = run.attempts.back();
     const EvidenceRequest request{executed.name,
                                   executed.plan.gate,

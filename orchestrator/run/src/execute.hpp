@@ -66,8 +66,9 @@ inline constexpr const char* kGoOn = "go on with the same 'qualify run' command"
 [[nodiscard]] Result<bool> window_allows(const Context& context, const QualificationState& state,
                                          std::size_t runs);
 
-/// Collects the evidence of every run that has none yet.
+/// Collects the evidence of those of the plan's first `runs` that have ended and have none yet.
 [[nodiscard]] Result<QualificationState> collect_all(const Context& context,
-                                                     const QualificationState& executed);
+                                                     const QualificationState& executed,
+                                                     std::size_t runs);
 
 }  // namespace qualify::run

@@ -1,5 +1,6 @@
 #include "qualify/run/qualification.hpp"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "execute.hpp"
@@ -37,6 +38,17 @@ Result<QualificationState> begin(Recorder& recorder, const plan::Plan& plan,
     }
   }
   return recorder.start(plan, gate);
+}
+
+/// The looks that are not over: one that went on to the next did not decide, and is not taken again
+/// beside runs of the next.
+std::vector<std::size_t> stages_left(std::vector<std::size_t> stages,
+                                     const QualificationState& state) {
+  const auto last_begun = std::find_if(state.runs.rbegin(), state.runs.rend(),
+                                       [](const RunState& run) { return !run.attempts.empty(); });
+  const auto begun = static_cast<std::size_t>(state.runs.rend() - last_begun);
+  stages.erase(stages.begin(), std::lower_bound(stages.begin(), stages.end() - 1, begun));
+  return stages;
 }
 
 /// One line for tables.
@@ -169,7 +181,7 @@ Result<Outcome> qualify_gate(State& state, const Request& request, const Ports& 
   const Context context{state, request, ports, recorder, *bundle};
   Result<QualificationState> collected = std::move(started);
   std::optional<policy::Judgement> judgement;
-  for (const std::size_t runs : plan::stages(request.gate, *plan)) {
+  for (const std::size_t runs : stages_left(plan::stages(request.gate, *plan), *collected)) {
     if (judgement) {  // a further look: only where the window has room for all of it
       const auto allowed = window_allows(context, *collected, runs);
       if (!allowed) return tl::unexpected(allowed.error());
@@ -177,7 +189,7 @@ Result<Outcome> qualify_gate(State& state, const Request& request, const Ports& 
     }
     auto executed = execute(context, name, runs);
     if (!executed) return tl::unexpected(executed.error());
-    collected = collect_all(context, *executed);
+    collected = collect_all(context, *executed, runs);
     if (!collected) return tl::unexpected(collected.error());
     auto judged =
         judge_recorded(state, *collected, state.paths.temporary(), unless_stopped(context, name));

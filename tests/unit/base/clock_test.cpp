@@ -1,5 +1,6 @@
 #include "qualify/base/clock.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 namespace qualify {
@@ -34,6 +35,10 @@ TEST(Clock, ReadsDurations) {
   EXPECT_EQ(parse_duration("2d").value(), 48h);
   for (const char* text : {"", "0s", "5", "-5s", "1.5h", "5x", "m"}) {
     EXPECT_FALSE(parse_duration(text)) << text;
+  }
+  EXPECT_EQ(parse_duration("3660d").value(), 24h * 3660);
+  for (const char* text : {"3661d", "3660d1s", "300000000d", "4294967295d4294967295d"}) {
+    EXPECT_THAT(parse_duration(text).error().describe(), ::testing::HasSubstr("too long")) << text;
   }
 }
 

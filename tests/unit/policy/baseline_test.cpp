@@ -31,6 +31,13 @@ TEST_F(BaselineJudge, EqualToTheBaselinePasses) {
   EXPECT_EQ(judgement.pairs[1].run_b, "a");
 }
 
+TEST_F(BaselineJudge, NoRunMayBeTheBaselineItself) {
+  runs[1].metrics.wall_clock_marks = established.metrics.wall_clock_marks;
+  const auto judgement = judged();
+  EXPECT_EQ(judgement.verdict, Verdict::inconclusive);
+  EXPECT_THAT(judgement.reasons.at(0), HasSubstr("baseline and b are one run filed twice"));
+}
+
 TEST_F(BaselineJudge, RepeatableButDifferentFailsAsAChangeOfTheBaseline) {
   change_candidate();
   const auto judgement = judged();

@@ -120,6 +120,28 @@ TEST(GateKinds, RefuseWhatTheyDoNotKnowOrMiss) {
   EXPECT_THAT(faults(with("head-256:", "production:")), HasSubstr("cannot be called"));
 }
 
+TEST(GateKinds, AKeyWithoutAValueIsNoDefault) {
+  for (const auto& [was, now] :
+       {std::pair{"topology: {nodes: 384, gpus_per_node: 8}", "topology:"},
+        {"nodes: 384", "nodes: "},
+        {"max_age: 8d", "max_age:"},
+        {"max_age: 30d", "max_age:"},
+        {"metrics: [lm loss]\n    max_age", "metrics:\n    max_age"},
+        {"arms: {deterministic: det, nondeterministic: fast}", "arms: "},
+        {"deterministic: det,", "deterministic: ,"},
+        {"nondeterministic: fast}}", "nondeterministic: fast}, exclude: {evaluation: {every: }}}"},
+        {"schedule: weekly Sat 02:00", "schedule:"},
+        {"production: scale-3072", "production:"},
+        {"kind: coverage", "kind:"}}) {
+    EXPECT_THAT(faults(with(was, now)), HasSubstr("has no value")) << now;
+  }
+}
+
+TEST(GateKinds, AnOverheadNeedsTwoArms) {
+  EXPECT_THAT(faults(with("nondeterministic: fast", "nondeterministic: det")),
+              HasSubstr("both arms are 'det'"));
+}
+
 TEST(GateKinds, PartsMustBeGatesThatCanAnswer) {
   EXPECT_THAT(faults(with("correctness: repeat", "correctness: repaet")),
               ::testing::AllOf(HasSubstr("q.yaml:17:"), HasSubstr("did you mean 'repeat'?")));

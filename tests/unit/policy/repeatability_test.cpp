@@ -105,6 +105,26 @@ TEST_F(Repeatability, OneRunFiledTwiceIsNoPair) {
   EXPECT_THAT(first_reason(), HasSubstr("filed twice"));
 }
 
+TEST_F(Repeatability, NorAreThreeOfWhichTwoAreOneRun) {
+  runs.push_back(runs[1]);
+  runs[2].run = "c";
+  runs[2].allocation = "job-c";
+  gate.runs = 3;
+  EXPECT_EQ(judged().verdict, Verdict::inconclusive);
+  EXPECT_THAT(first_reason(), HasSubstr("b and c are one run filed twice"));
+  runs[2].metrics.wall_clock_marks = "json-lines:c";
+  EXPECT_EQ(judged().verdict, Verdict::pass);
+}
+
+TEST_F(Repeatability, WhereNodesAreAskedForTheyMustBeKnown) {
+  gate.nodes = NodeChoice::disjoint;
+  EXPECT_EQ(judged().verdict, Verdict::inconclusive);
+  EXPECT_THAT(first_reason(), HasSubstr("where a and b ran is not known"));
+  runs[0].nodes = {"n1"};
+  runs[1].nodes = {"n2"};
+  EXPECT_EQ(judged().verdict, Verdict::pass);
+}
+
 TEST_F(Repeatability, ASharedAllocationIsRefusedWhereSeparateOnesAreAskedFor) {
   runs[1].allocation = runs[0].allocation;
   EXPECT_EQ(judged().verdict, Verdict::inconclusive);
@@ -140,6 +160,49 @@ TEST_F(Repeatability, AnEnvironmentThatNobodyDeclaredIsInconclusiveByName) {
   EXPECT_THAT(first_reason(), HasSubstr("env.NCCL_ALGO"));
   set(1, "lm loss", 3, 1.0F);
   EXPECT_EQ(judged().verdict, Verdict::fail) << "a difference of values is definitive";
+}
+
+/// An uninterrupted run, one that resumed after iteration 2, and one that did so wrongly.
+class Restart : public EqualRuns {
+ protected:
+  Restart() {
+    gate.kind = GateKind::restart;
+    gate.resumed_arm = "resumed";
+    gate.broken_arm = "broken";
+    gate.from_iteration = 2;
+    runs[1].arm = "resumed";
+    runs.push_back(runs[1]);
+    runs[2].run = "c";
+    runs[2].arm = "broken";
+    runs[2].allocation = "job-c";
+    runs[2].metrics.wall_clock_marks = "json-lines:c";
+    for (const std::size_t run : {1, 2}) {
+      auto& values = runs[run].metrics.series["lm loss"].values;
+      decltype(runs[run].metrics.series["lm loss"].values) later;
+      for (const auto& [step, value] : values) {
+        if (step > 2) later.insert_or_assign(step, value);
+      }
+      values = later;
+    }
+    set(2, "lm loss", 3, 1.0F);
+  }
+};
+
+TEST_F(Restart, PassesWhereOnlyTheBrokenOneDiffers) {
+  EXPECT_EQ(judged().verdict, Verdict::pass) << first_reason();
+}
+
+TEST_F(Restart, ABrokenOneThatBeganAfreshIsNoControl) {
+  set(2, "lm loss", 1, 3.0F);
+  EXPECT_EQ(judged().verdict, Verdict::inconclusive);
+  EXPECT_THAT(first_reason(), HasSubstr("did not start from the checkpoint"));
+}
+
+TEST_F(Restart, NorIsOneThatCrashed) {
+  runs[2].complete = false;
+  runs[2].failure = "exit code 1";
+  EXPECT_EQ(judged().verdict, Verdict::inconclusive);
+  EXPECT_THAT(first_reason(), HasSubstr("run c did not complete"));
 }
 
 }  // namespace

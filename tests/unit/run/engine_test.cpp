@@ -147,6 +147,30 @@ TEST_F(Engine, FurtherPairsAreRunWhereALookDoesNotDecide) {
   EXPECT_EQ(outcome->state.window_closed, "");
 }
 
+class StopAmongFurtherPairs : public Engine, public ::testing::WithParamInterface<const char*> {};
+
+TEST_P(StopAmongFurtherPairs, IsGoneOnFromAndNothingOfTheirsIsJudgedEarly) {
+  make_performance_gate();
+  on_event = [&](const journal::Event& event) {
+    if (event.kind == GetParam() && event.run == "pair-5-nondet") stop = Stop::detach;
+  };
+  const auto stopped = go();
+  ASSERT_FALSE(stopped);
+  EXPECT_EQ(stopped.error().code, Errc::interrupted);
+  on_event = {};
+  const auto outcome = go();
+  ASSERT_TRUE(outcome) << outcome.error().describe();
+  EXPECT_EQ(cluster->submissions(), 14U) << outcome->judgement.reasons.front();
+  for (const RunState& run : outcome->state.runs) {
+    ASSERT_EQ(run.attempts.size(), 1U) << run.run.id;
+    EXPECT_TRUE(run.attempts[0].complete) << run.run.id;
+    EXPECT_TRUE(run.evidence) << run.run.id;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Phases, StopAmongFurtherPairs,
+                         ::testing::Values(event::kSubmitted, event::kEnded));
+
 TEST_F(Engine, FurtherPairsAreNotBegunWhereTheWindowHasNoRoomForThem) {
   make_performance_gate();
   reservation_ends_in(71min);

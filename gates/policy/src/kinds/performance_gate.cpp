@@ -123,6 +123,10 @@ void read_performance(spec::Fields& fields, Gate& gate) {
   fields.section("arms", "arms of gate '" + gate.name + "'", [&](spec::Fields& arms) {
     gate.deterministic_arm = arms.required_text("deterministic");
     gate.nondeterministic_arm = arms.required_text("nondeterministic");
+    if (!gate.deterministic_arm.empty() && gate.deterministic_arm == gate.nondeterministic_arm) {
+      arms.fault(arms.mark("nondeterministic"), "both arms are '" + gate.deterministic_arm + "'",
+                 "what determinism costs needs an arm with it and one without");
+    }
   });
   if (!fields.has("arms")) {
     fields.fault(fields.mark(), "gate '" + gate.name + "' needs 'arms'",
