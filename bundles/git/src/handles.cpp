@@ -2,6 +2,8 @@
 
 #include <array>
 
+#include "loose_objects.hpp"
+
 namespace qualify::git {
 
 void start_libgit2() {
@@ -36,7 +38,8 @@ Unexpected git_failure(int code, std::string message, const std::string& context
   const Errc kind = code == GIT_ENOTFOUND    ? Errc::not_found
                     : code == GIT_EAMBIGUOUS ? Errc::invalid_input
                                              : Errc::io;
-  return fail(kind, std::move(message) + (text.empty() ? "" : ": " + text), context);
+  return fail(kind, std::move(message) + (text.empty() ? "" : ": " + text), context,
+              kind == Errc::io ? "git fsck says what is damaged" : "");
 }
 
 Result<Repository> open_repository(const std::filesystem::path& folder) {
@@ -44,7 +47,13 @@ Result<Repository> open_repository(const std::filesystem::path& folder) {
   git_repository* raw = nullptr;
   const int code =
       git_repository_open_ext(&raw, folder.c_str(), GIT_REPOSITORY_OPEN_NO_SEARCH, nullptr);
-  if (code == 0) return Repository(raw);
+  if (code == 0) {
+    Repository repository(raw);
+    if (const int no = use_own_loose_reader(raw); no != 0) {
+      return git_failure(no, "cannot read the repository's objects", folder.string());
+    }
+    return repository;
+  }
   std::error_code error;
   if (!std::filesystem::exists(folder, error)) {
     return fail(Errc::not_found, "no such folder", folder.string());
@@ -67,7 +76,7 @@ Result<Blob> read_blob(git_repository* repository, const git_oid& id, const std:
   git_blob* raw = nullptr;
   if (const int code = git_blob_lookup(&raw, repository, &id); code != 0) {
     auto failure = git_failure(code, "cannot read git object " + hex(id), context);
-    if (failure.value().hint.empty()) {
+    if (code == GIT_ENOTFOUND) {
       failure.value().hint = "git fsck; in a partial clone, fetch its objects first";
     }
     return failure;

@@ -227,5 +227,33 @@ TEST(Tree, ArchiveDoesNotDependOnWhereOrHowTheObjectsLie) {
   EXPECT_EQ(sha256(archive_of(Tree::open(folder / "bare", "main").value())), loose);
 }
 
+/// Cuts the loose object of `revision` to `size` bytes.
+void cut(const std::filesystem::path& repo, const std::string& revision, std::uintmax_t size) {
+  std::string id = test::run({"git", "-C", repo.string(), "rev-parse", revision});
+  id.resize(40);
+  const auto file = repo / ".git/objects" / id.substr(0, 2) / id.substr(2);
+  std::filesystem::permissions(file, std::filesystem::perms::owner_all);
+  std::filesystem::resize_file(file, size);
+}
+
+TEST(Tree, AnObjectThatWasCutShortIsSaidWhateverIsLeftOfIt) {
+  for (const char* revision : {"HEAD", "HEAD^{tree}", "HEAD:a"}) {
+    for (const std::uintmax_t size : {0, 1, 2, 3, 5, 10, 15, 20}) {
+      const TempFolder folder;
+      GitRepo repo(folder / "r");
+      repo.write("a", "1\n2\n3\n4\n5\n6\n7\n8\n9\n");
+      repo.commit();
+      cut(folder / "r", revision, size);
+      const auto tree = Tree::open(folder / "r", "HEAD");
+      const auto done = tree ? tree->write_archive([](auto) { return Result<void>(); })
+                             : Result<void>(tl::unexpected(tree.error()));
+      ASSERT_FALSE(done) << revision << " of " << size << " bytes";
+      if (size > 1) {
+        EXPECT_THAT(done.error().hint, HasSubstr("git fsck"));
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace qualify::git
