@@ -115,7 +115,7 @@ class Reader {
       config.file = absolute(fields.required_text("file"));
       if (fields.has("file") && !is_file_name(config.file.filename().string())) {
         fields.fault(fields.mark("file"), "'file' does not name a file that can be sealed",
-                     "a name of at most 255 bytes without control characters");
+                     "name a file, without control characters in its name");
       }
       config.check = fields.boolean("check", true);
       config.mark = fields.mark();

@@ -8,7 +8,6 @@ namespace qualify::spec {
 namespace {
 
 constexpr std::size_t kLongestName = 64;
-constexpr std::size_t kLongestFileName = 255;  ///< bytes; NAME_MAX
 
 bool is_alphanumeric(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) != 0;
@@ -33,7 +32,7 @@ bool is_variable_name(std::string_view name) {
 
 bool is_file_name(std::string_view name) {
   const auto bad = [](char c) { return c == '/' || is_control(c); };
-  return !name.empty() && name != "." && name != ".." && name.size() <= kLongestFileName &&
+  return !name.empty() && name != "." && name != ".." &&
          std::none_of(name.begin(), name.end(), bad);
 }
 

@@ -41,7 +41,8 @@ Result<std::uint64_t> stream_blob(const std::filesystem::path& path, const Diges
   if (!hashed) return tl::unexpected(hashed.error());
   if (hashed->digest != digest) {
     return fail(Errc::integrity, "its bytes have the digest " + hashed->digest.str(), path.string(),
-                "the stored blob was changed or the disk is failing; restore it from an export");
+                "the stored blob was changed or the disk is failing; importing an export of its "
+                "bundle puts it right");
   }
   return hashed->size;
 }
@@ -78,6 +79,34 @@ Result<void> check_layout(const std::filesystem::path& root) {
     }
   }
   return {};
+}
+
+/// Only ENOENT is a no: what cannot be looked at must not be made anew.
+Result<bool> is_there(const std::filesystem::path& path) {
+  struct stat status {};
+  if (::lstat(path.c_str(), &status) == 0) return true;
+  if (errno == ENOENT) return false;
+  return fail_errno(errno, "cannot stat", path.string());
+}
+
+/// An empty store; its oci-layout comes last and makes it one. An index that is there already is
+/// another process's, and may name a bundle.
+Result<void> make_store(const std::filesystem::path& root) {
+  if (auto done = make_folders(root / "blobs" / "sha256"); !done) return done;
+  // Linked, not renamed: it replaces none.
+  const std::filesystem::path temporary = root / (".index.json." + std::to_string(::getpid()));
+  const auto written = write_file_atomic(temporary, index_bytes({}));
+  const int linked = ::link(temporary.c_str(), (root / "index.json").c_str()) == 0 ? 0 : errno;
+  ::unlink(temporary.c_str());
+  if (!written) return written;
+  if (linked != 0 && linked != EEXIST) {
+    return fail_errno(linked, "cannot create", (root / "index.json").string());
+  }
+  for (const auto& folder : {root / "blobs", root.parent_path()}) {
+    if (folder.empty()) continue;
+    if (auto done = sync_folder(folder); !done) return done;
+  }
+  return write_file_atomic(root / "oci-layout", kLayoutBytes);
 }
 
 }  // namespace
@@ -133,13 +162,14 @@ Result<Descriptor> BlobWriter::commit(const std::string& media_type) {
   if (auto done = flush(); !done) return tl::unexpected(done.error());
   const Descriptor descriptor{media_type, digest_ ? *digest_ : hash_.finish(), size_, {}};
   const std::filesystem::path path = folder_ / descriptor.digest.hex();
-  // An existing blob is re-hashed, not trusted.
+  // An existing blob is re-hashed, not trusted: one that was damaged is replaced.
   const auto existing = stream_blob(path, descriptor.digest, {});
   if (existing) {
     renew(path, fd_.get());
     return descriptor;
   }
-  if (existing.error().code != Errc::not_found) return tl::unexpected(existing.error());
+  const Errc why = existing.error().code;
+  if (why != Errc::not_found && why != Errc::integrity) return tl::unexpected(existing.error());
   if (::fchmod(fd_.get(), 0444) != 0 || ::fsync(fd_.get()) != 0) {
     return fail_errno(errno, "cannot write", temporary_.string());
   }
@@ -152,19 +182,10 @@ Result<Descriptor> BlobWriter::commit(const std::string& media_type) {
 }
 
 Result<BlobStore> BlobStore::open(const std::filesystem::path& root) {
-  if (auto done = make_folders(root / "blobs" / "sha256"); !done) {
-    return tl::unexpected(done.error());
-  }
-  std::error_code error;
-  if (!std::filesystem::exists(root / "index.json", error)) {
-    if (auto done = write_file_atomic(root / "index.json", index_bytes({})); !done) {
-      return tl::unexpected(done.error());
-    }
-  }
-  if (!std::filesystem::exists(root / "oci-layout", error)) {
-    if (auto done = write_file_atomic(root / "oci-layout", kLayoutBytes); !done) {
-      return tl::unexpected(done.error());
-    }
+  const auto there = is_there(root / "oci-layout");
+  if (!there) return tl::unexpected(there.error());
+  if (!*there) {
+    if (auto done = make_store(root); !done) return tl::unexpected(done.error());
   }
   return open_read_only(root);
 }

@@ -164,6 +164,21 @@ class Pieces {
   std::optional<Error> error_;
 };
 
+/// Stops the pieces where the sender leaves before their end.
+class StopAtExit {
+ public:
+  explicit StopAtExit(Pieces& pieces) : pieces_(&pieces) {}
+  StopAtExit(const StopAtExit&) = delete;
+  StopAtExit& operator=(const StopAtExit&) = delete;
+  ~StopAtExit() {
+    if (pieces_ != nullptr) pieces_->stop();
+  }
+  void not_needed() { pieces_ = nullptr; }
+
+ private:
+  Pieces* pieces_;
+};
+
 /// What another processor has read lies in its cache, from where it comes too slowly for SHA-256
 /// when it is first asked for as it is needed. Sixteen lines at a time are what a core can have
 /// under way: asked for more, it stands still.
@@ -195,6 +210,7 @@ Result<HashedFile> hash_stream(int from, const std::filesystem::path& name, cons
   Result<void> sent;
   {
     std::jthread hashing;
+    StopAtExit stop(pieces);  // before `hashing` is waited for, whatever the sink throws
     try {
       hashing = std::jthread([&] {
         for (;;) {
@@ -214,7 +230,7 @@ Result<HashedFile> hash_stream(int from, const std::filesystem::path& name, cons
       sent = sink(piece);
       if (!sent) break;
     }
-    if (!sent) pieces.stop();
+    if (sent) stop.not_needed();
   }
   if (!sent) return tl::unexpected(sent.error());
   if (pieces.error()) return Unexpected(*pieces.error());

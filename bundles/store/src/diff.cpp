@@ -24,7 +24,10 @@ Result<Files> files_in_archive(const BlobStore& store, const Descriptor& blob) {
   if (!fd) return tl::unexpected(fd.error());
   if (auto good = store.verify(blob.digest); !good) return tl::unexpected(good.error());
   archive::TarReader tar([&](std::span<std::byte> buffer) -> Result<std::size_t> {
-    const ssize_t count = ::read(fd->get(), buffer.data(), buffer.size());
+    ssize_t count = 0;
+    do {
+      count = ::read(fd->get(), buffer.data(), buffer.size());
+    } while (count < 0 && errno == EINTR);
     if (count < 0) return fail_errno(errno, "cannot read", store.path_of(blob.digest).string());
     return static_cast<std::size_t>(count);
   });

@@ -20,10 +20,17 @@ namespace fs = std::filesystem;
 Result<std::set<Digest>> reachable(const BlobStore& store, const CollectOptions& options) {
   auto index = read_index(store);
   if (!index) return tl::unexpected(index.error());
+  // What is to be kept is kept whole, also where the index has lost it.
+  std::set<Digest> bundles;
+  for (const Digest& digest : options.keep) {
+    const auto bytes = store.read(digest, kLargestManifest);
+    if (!bytes && bytes.error().code == Errc::integrity) return tl::unexpected(bytes.error());
+    if (bytes && read_manifest(*bytes, {})) bundles.insert(digest);
+  }
+  for (const IndexEntry& entry : index->entries) bundles.insert(entry.manifest.digest);
+  for (const Digest& digest : options.drop) bundles.erase(digest);
   std::set<Digest> reached = options.keep;
-  for (const IndexEntry& entry : index->entries) {
-    const Digest& digest = entry.manifest.digest;
-    if (std::find(options.drop.begin(), options.drop.end(), digest) != options.drop.end()) continue;
+  for (const Digest& digest : bundles) {
     auto loaded = load_checked(store, digest);
     if (!loaded) return tl::unexpected(loaded.error());
     reached.insert(digest);

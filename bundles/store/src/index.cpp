@@ -69,6 +69,10 @@ std::string ref_name_for(const std::string& name, const Digest& digest) {
 Result<Index> read_index(const BlobStore& store) {
   const std::filesystem::path path = store.root() / "index.json";
   auto text = read_file(path);
+  if (!text && text.error().code == Errc::not_found) {
+    return fail(Errc::integrity, "the store has lost its index", path.string(),
+                "restore it from a copy, or import exports of its bundles into a new store");
+  }
   if (!text) return tl::unexpected(text.error());
   auto json = parse_json(*text, path.string());
   if (!json) return fail(Errc::integrity, json.error().message, path.string());
@@ -120,6 +124,8 @@ Result<void> change_index(const BlobStore& store, const std::function<void(Index
   change(*index);
   const std::string after = index_bytes(*index);
   if (after == before) return {};
+  // Blobs that another process had renamed into place, and not yet synced, are named too.
+  if (auto done = sync_folder(store.root() / "blobs" / "sha256"); !done) return done;
   return write_file_atomic(store.root() / "index.json", after);
 }
 

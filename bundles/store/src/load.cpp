@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <ranges>
 
 #include "config_json.hpp"
@@ -16,6 +17,12 @@ constexpr std::size_t kShortestPrefix = 6;
 Error at(const char* hop, Error error) {
   error.message = std::string(hop) + ": " + error.message;
   return error;
+}
+
+/// Could the bundle that cannot be read be called `name`? Entries that we write say so.
+bool may_be_named(const IndexEntry& entry, const std::string& name) {
+  const std::string end = ref_name_for("", entry.manifest.digest);
+  return !entry.ref_name.ends_with(end) || entry.ref_name == name + end;
 }
 
 void add_paths(Bundle& bundle, const IndexEntry* entry) {
@@ -96,10 +103,15 @@ Result<Digest> resolve(const BlobStore& store, const std::string& reference) {
                 "qualify bundle list");
   }
   // A name before a prefix: names are what people choose.
+  std::optional<Error> unread;
   for (const IndexEntry& entry : std::views::reverse(entries)) {
-    const auto loaded = load_checked(store, entry.manifest.digest);
-    if (loaded && loaded->bundle.name == reference) return entry.manifest.digest;
     if (entry.ref_name == reference) return entry.manifest.digest;
+    auto loaded = load_checked(store, entry.manifest.digest);
+    if (!loaded && !unread && may_be_named(entry, reference)) unread = loaded.error();
+    if (!loaded || loaded->bundle.name != reference) continue;
+    // The newest is meant: an older one must not stand in for one that is damaged.
+    if (!unread) return entry.manifest.digest;
+    break;
   }
   std::string prefix = reference;
   if (prefix.starts_with("sha256:")) prefix.erase(0, 7);
@@ -110,6 +122,10 @@ Result<Digest> resolve(const BlobStore& store, const std::string& reference) {
     }
   }
   if (found.size() == 1) return found.front();
+  if (unread) {
+    if (unread->code == Errc::not_found) unread->code = Errc::integrity;
+    return Unexpected(std::move(*unread));
+  }
   if (found.size() > 1) {
     std::string all;
     for (const Digest& digest : found) all += (all.empty() ? "" : ", ") + digest.str();

@@ -32,6 +32,11 @@ std::map<Digest, std::uint64_t> blobs_of(const Loaded& loaded) {
   return blobs;
 }
 
+Unexpected other_size(const fs::path& blob) {
+  return fail(Errc::integrity, "a blob is missing or has another size", blob.string(),
+              "qualify bundle verify");
+}
+
 Result<void> write_archive(const BlobStore& store, const Loaded& loaded, const Sink& sink) {
   archive::TarWriter tar(sink);
   const auto put = [&](const std::string& name, const std::string& content) -> Result<void> {
@@ -41,13 +46,17 @@ Result<void> write_archive(const BlobStore& store, const Loaded& loaded, const S
   for (const auto& [digest, size] : blobs_of(loaded)) {
     std::error_code error;
     if (fs::file_size(store.path_of(digest), error) != size || error) {
-      return fail(Errc::integrity, "a blob is missing or has another size",
-                  store.path_of(digest).string(), "qualify bundle verify");
+      return other_size(store.path_of(digest));
     }
     if (auto done = tar.begin_file("blobs/sha256/" + digest.hex(), false, size); !done) return done;
-    const auto copied =
-        store.stream(digest, [&](std::span<const std::byte> piece) { return tar.write(piece); });
+    std::uint64_t left = size;
+    const auto copied = store.stream(digest, [&](std::span<const std::byte> piece) -> Result<void> {
+      if (piece.size() > left) return other_size(store.path_of(digest));
+      left -= piece.size();
+      return tar.write(piece);
+    });
     if (!copied) return tl::unexpected(copied.error());
+    if (left > 0) return other_size(store.path_of(digest));
   }
   const Bundle& bundle = loaded.bundle;
   const Descriptor manifest{kManifestType, bundle.digest, loaded.manifest_size, {}};
@@ -57,17 +66,24 @@ Result<void> write_archive(const BlobStore& store, const Loaded& loaded, const S
   return tar.finish();
 }
 
+/// One of an archive's bundles, once all of it was checked.
+struct Found {
+  Descriptor manifest;
+  std::string name;
+};
+
 /// The manifests that an archive's index names, each checked whole.
-Result<std::vector<Loaded>> bundles_in(const container::OciLayout& layout,
-                                       const std::string& context) {
+Result<std::vector<Found>> bundles_in(const container::OciLayout& layout,
+                                      const std::string& context) {
   auto index = parse_json(layout.index(), context + ": index.json");
   if (!index) return tl::unexpected(index.error());
-  std::vector<Loaded> bundles;
-  std::set<Digest> named;
+  std::vector<Found> bundles;
+  std::set<Digest> seen, named;
   try {
     for (const Json& item : index->at("manifests")) {
       auto entry = read_descriptor(item, context);
       if (!entry) return tl::unexpected(entry.error());
+      if (!seen.insert(entry->digest).second) continue;  // under another tag
       auto loaded = load_checked(
           entry->digest,
           [&](const Digest& digest) { return layout.read(digest, kLargestManifest); }, context);
@@ -83,7 +99,7 @@ Result<std::vector<Loaded>> bundles_in(const container::OciLayout& layout,
         }
         named.insert(digest);
       }
-      bundles.push_back(std::move(*loaded));
+      bundles.push_back({{kManifestType, entry->digest, entry->size, {}}, loaded->bundle.name});
     }
   } catch (const Json::exception& error) {
     return fail(Errc::invalid_input, std::string("not an OCI index: ") + error.what(), context);
@@ -137,8 +153,7 @@ Result<std::vector<Digest>> import_bundles(BlobStore& store, const fs::path& sou
   const auto lock = FileLock::acquire_shared(store.root() / kCollectLock);
   if (!lock) return tl::unexpected(lock.error());
   for (const auto& [digest, size] : layout->blobs()) {
-    if (store.has(digest)) {
-      if (auto good = store.verify(digest); !good) return tl::unexpected(good.error());
+    if (store.has(digest) && store.verify(digest)) {
       store.touch(digest);
       continue;
     }
@@ -151,16 +166,15 @@ Result<std::vector<Digest>> import_bundles(BlobStore& store, const fs::path& sou
   }
   // Beyond this point all of it is in the store; now it becomes visible.
   std::vector<Digest> digests;
-  for (const Loaded& loaded : *bundles) {
-    const Bundle& bundle = loaded.bundle;
-    const Descriptor manifest{kManifestType, bundle.digest, loaded.manifest_size, {}};
+  for (const Found& bundle : *bundles) {
+    const Digest& digest = bundle.manifest.digest;
     auto index = read_index(store);
     if (!index) return tl::unexpected(index.error());
-    if (index->find(bundle.digest) == nullptr) {
-      auto added = add_to_index(store, {manifest, ref_name_for(bundle.name, bundle.digest), {}});
+    if (index->find(digest) == nullptr) {
+      auto added = add_to_index(store, {bundle.manifest, ref_name_for(bundle.name, digest), {}});
       if (!added) return tl::unexpected(added.error());
     }
-    digests.push_back(bundle.digest);
+    digests.push_back(digest);
   }
   return digests;
 }

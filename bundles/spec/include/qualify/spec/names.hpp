@@ -13,8 +13,7 @@ namespace qualify::spec {
 /// Letters, digits and '_', not starting with a digit (POSIX).
 [[nodiscard]] bool is_variable_name(std::string_view name);
 
-/// A name in one folder: not empty, "." or "..", at most 255 bytes, no '/' and no control
-/// characters.
+/// A name in one folder: not empty, "." or "..", no '/' and no control characters.
 [[nodiscard]] bool is_file_name(std::string_view name);
 
 /// Relative, '/'-separated, no empty, "." or ".." part.
