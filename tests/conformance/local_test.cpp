@@ -33,6 +33,7 @@ class LocalBackend final : public Backend {
   }
   void pass() override { std::this_thread::sleep_for(5ms); }
   Duration shortest_limit() override { return 100ms; }
+  [[nodiscard]] const fs::path& folder() const { return folder_.path(); }
 
  private:
   TempFolder folder_;
@@ -45,6 +46,25 @@ class LocalBackend final : public Backend {
 INSTANTIATE_TEST_SUITE_P(Local, Conformance,
                          ::testing::Values(MakeBackend{
                              "local", [] { return std::make_unique<LocalBackend>(); }}));
+
+TEST(Local, AValuePassedAtLaunchIsGoneFromTheDiskOnceTheJobRuns) {
+  LocalBackend backend;
+  auto request = backend.request(0ms, 0);
+  request.environment["TOKEN"] = "not-to-be-kept";
+  ASSERT_TRUE(backend.scheduler().submit(request));
+  for (bool over = false; !over; backend.pass()) {
+    const auto found = backend.scheduler().find(request.nonce).value();
+    over = !found.empty() && scheduler::is_terminal(found.front().state);
+  }
+  std::size_t files = 0;
+  for (const auto& entry : fs::recursive_directory_iterator(backend.folder())) {
+    if (!entry.is_regular_file()) continue;
+    ++files;
+    EXPECT_EQ(read_file(entry.path()).value().find("not-to-be-kept"), std::string::npos)
+        << entry.path();
+  }
+  EXPECT_GT(files, 3U);
+}
 
 }  // namespace
 }  // namespace qualify::test

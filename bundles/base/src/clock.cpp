@@ -146,7 +146,10 @@ Result<Duration> parse_duration(std::string_view text) {
     total += count * *unit;
     at = next + 1;
   }
-  if (total <= Duration::zero()) return bad();
+  if (total == Duration::zero()) {
+    return fail(Errc::invalid_input, "the duration '" + std::string(text) + "' is none", {},
+                "at least 1s");
+  }
   return total;
 }
 

@@ -57,6 +57,11 @@ Result<void> write_request(const fs::path& job_folder, const Request& request) {
   return write_file_atomic(job_folder / "request.json", json.dump(1), 0600);
 }
 
+Result<void> forget_environment(const fs::path& job_folder, Request request) {
+  request.environment.clear();
+  return write_request(job_folder, request);
+}
+
 Result<Request> read_request(const fs::path& job_folder) {
   const fs::path file = job_folder / "request.json";
   auto json = read_json(file);

@@ -25,6 +25,9 @@ struct Request {
   Time submit_time;
 };
 [[nodiscard]] Result<void> write_request(const fs::path& job_folder, const Request& request);
+/// Writes it again without its environment, once the job has it: values passed at launch,
+/// credentials among them, are not kept.
+[[nodiscard]] Result<void> forget_environment(const fs::path& job_folder, Request request);
 [[nodiscard]] Result<Request> read_request(const fs::path& job_folder);
 
 struct Started {

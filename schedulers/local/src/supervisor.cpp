@@ -129,6 +129,7 @@ int supervise(const fs::path& job_folder, Clock& clock, int ready, std::vector<F
     tell(code);
     return code;
   }
+  const auto forgotten = local::forget_environment(job_folder, *request);
   tell(kStarted);
 
   Ended ended = run_to_end(job_folder, *request, signals);
@@ -139,6 +140,7 @@ int supervise(const fs::path& job_folder, Clock& clock, int ready, std::vector<F
   // Freed before the end is known: whoever sees the end may start the next job at once.
   machine_lock.clear();
   ended.time = clock.now();
+  if (!forgotten) (void)local::forget_environment(job_folder, *request);  // the disk was full
   return local::write_ended(job_folder, ended) ? 0 : kCannotStart;
 }
 

@@ -204,14 +204,22 @@ Result<Exit> run_gc(Session& session, const Options& options) {
   if (options.json) {
     Json files = Json::array();
     for (const fs::path& file : garbage->files) files.push_back(file.string());
-    session.print_json(
-        {{"removed", options.remove}, {"bytes", garbage->bytes}, {"files", std::move(files)}});
+    Json dropped = Json::array();
+    for (const Digest& digest : collect.drop) dropped.push_back(digest.str());
+    session.print_json({{"removed", options.remove},
+                        {"bytes", garbage->bytes},
+                        {"files", std::move(files)},
+                        {"dropped", std::move(dropped)}});
     return Exit::ok;
+  }
+  for (std::size_t i = 0; i < collect.drop.size(); ++i) {
+    session.out << (options.remove ? "Took out " : "Would take out ") << options.drop[i] << ", "
+                << collect.drop[i].str() << '\n';
   }
   session.out << (options.remove ? "Removed " : "Would remove ") << garbage->files.size()
               << " files, " << garbage->bytes << " bytes\n";
-  if (!options.remove && !garbage->files.empty()) {
-    session.out << "Nothing was changed; --delete removes them.\n";
+  if (!options.remove && !(garbage->files.empty() && collect.drop.empty())) {
+    session.out << "Nothing was changed; --delete does it.\n";
   }
   return Exit::ok;
 }
