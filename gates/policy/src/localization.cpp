@@ -77,6 +77,11 @@ const traces::Localization* found_in(const RunEvidence& run, std::vector<std::st
                      (found.reasons.empty() ? "their traces say nothing" : found.reasons.front()));
     return nullptr;
   }
+  if (found.outcome == Outcome::differs && found.frontier.empty()) {
+    doubts.push_back(run_name(run) + " and " + run.traces->against +
+                     " part, and no event is known to be first");
+    return nullptr;
+  }
   return &found;
 }
 

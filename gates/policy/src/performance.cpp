@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cmath>
 #include <map>
+#include <optional>
 
 namespace qualify::policy {
 
@@ -44,6 +45,21 @@ statistics::RankTimes rank_times(const evidence::RunMetrics& metrics) {
   return times;
 }
 
+/// Half of the finest digit that any of the times was printed in: a format that leaves out zeros at
+/// the end has them all in some. 0 where the bits themselves are there.
+double resolution_of(const evidence::Series& series) {
+  std::optional<int> finest;
+  for (const auto& [step, scalar] : series.values) {
+    if (scalar.precision == evidence::Precision::float32_bits ||
+        scalar.precision == evidence::Precision::float64_bits) {
+      return 0;
+    }
+    const int digit = scalar.precision == evidence::Precision::printed ? scalar.last_digit : 0;
+    finest = std::min(finest.value_or(digit), digit);
+  }
+  return finest ? 0.5 * std::pow(10.0, *finest) : 0;
+}
+
 /// The step times of one run; a flaw of the reader in them is a fault, never silently passed over.
 statistics::StepSeries steps_of(const Gate& gate, const RunEvidence& run,
                                 std::vector<Fault>& faults) {
@@ -74,6 +90,7 @@ statistics::StepSeries steps_of(const Gate& gate, const RunEvidence& run,
     series.step.push_back(step);
     series.seconds.push_back(scalar.value());
   }
+  series.resolution = resolution_of(found->second);
   series.ranks = rank_times(run.metrics);
   return series;
 }
@@ -110,6 +127,11 @@ statistics::OverheadRequest overhead_request(const Gate& gate, const std::vector
     pair.deterministic = steps_of(gate, swap ? second : first, faults);
     pair.nondeterministic = steps_of(gate, swap ? first : second, faults);
     (placebo ? request.placebo : request.pairs).push_back(std::move(pair));
+  }
+  if (!request.placebo.empty() && request.placebo.size() < gate.placebo_pairs) {
+    faults.push_back({"no-placebo", std::to_string(request.placebo.size()) + " of " +
+                                        std::to_string(gate.placebo_pairs) +
+                                        " placebo pairs are there"});
   }
   return request;
 }

@@ -176,6 +176,32 @@ void find_stragglers(OverheadAnalysis& analysis) {
   analysis.straggler_nondeterministic = straggler(nondet);
 }
 
+/// Times that were printed in few digits tie, and ties look like certainty.
+void check_resolution(const OverheadRequest& request, OverheadAnalysis& analysis) {
+  constexpr double kShare = 0.1;  ///< of what is to be told apart
+  const double allowed = kShare * std::log(request.policy.pass_below);
+  const auto relative = [](const StepSeries& series) {
+    const auto typical = median(series.seconds);
+    return typical && *typical > 0 ? series.resolution / *typical : 0;
+  };
+  const LaunchPair* worst = nullptr;
+  double most = allowed;
+  for (const std::vector<LaunchPair>* pairs : {&request.pairs, &request.placebo}) {
+    for (const LaunchPair& pair : *pairs) {
+      const double width = relative(pair.deterministic) + relative(pair.nondeterministic);
+      if (width <= most) continue;
+      most = width;
+      worst = &pair;
+    }
+  }
+  if (worst == nullptr) return;
+  analysis.faults.push_back({"coarse-times", "the times of " + worst->name +
+                                                 " are printed too coarsely: they may be off by " +
+                                                 overhead_text(std::log1p(most)) + " in all, and " +
+                                                 overhead_text(std::log1p(allowed)) +
+                                                 " is the most here; log them with more digits"});
+}
+
 void judge_placebo(const OverheadRequest& request, OverheadAnalysis& analysis) {
   if (analysis.placebo.empty()) {
     if (request.placebo_required) {
@@ -185,16 +211,15 @@ void judge_placebo(const OverheadRequest& request, OverheadAnalysis& analysis) {
     }
     return;
   }
-  std::vector<double> d;
+  double worst = 0;
   for (const PairResult& pair : analysis.placebo) {
     if (!pair.log_ratio) return;  // its own fault is listed
-    d.push_back(*pair.log_ratio);
+    if (std::fabs(*pair.log_ratio) >= std::fabs(worst)) worst = *pair.log_ratio;
   }
-  const double centre = mean(d).value();
-  analysis.placebo_log_ratio = centre;
-  if (std::fabs(centre) > std::log1p(request.placebo_tolerance)) {
+  analysis.placebo_log_ratio = worst;
+  if (std::fabs(worst) > std::log1p(request.placebo_tolerance)) {
     analysis.faults.push_back(
-        {"machine-moved", "the placebo pair (one arm twice) differs by " + overhead_text(centre) +
+        {"machine-moved", "a placebo pair (one arm twice) differs by " + overhead_text(worst) +
                               ", more than " +
                               overhead_text(std::log1p(request.placebo_tolerance))});
   }
@@ -326,6 +351,7 @@ OverheadAnalysis analyse(const OverheadRequest& request) {
     }
   }
   cross_check(request, analysis);
+  check_resolution(request, analysis);
   judge_placebo(request, analysis);
   check_balance(analysis);
   estimate(analysis);

@@ -369,6 +369,11 @@ class Localizer {
     for (std::size_t i = 0; i < reports->size(); ++i) {
       if (first[i] < arrives[i]) minimal.push_back(&(*reports)[i]);
     }
+    // Each was reached by another, in a circle: exchanges are recorded in the order in which they
+    // were posted, which need not be that of their ends. Then none is known to follow.
+    if (minimal.empty()) {
+      for (const RankReport& report : *reports) minimal.push_back(&report);
+    }
     const Neighbours neighbours{
         [&](std::int64_t rank) {
           const auto at = std::lower_bound(

@@ -169,6 +169,13 @@ TEST_F(JudgeLocalization, TracedRunsThatPartFail) {
   EXPECT_THAT(reasons(), HasSubstr("pair-1-traced and pair-3-traced, of one arm, part"));
 }
 
+TEST_F(JudgeLocalization, PartingWithoutAFirstEventIsInconclusive) {
+  of("planted-bit").traces->found->frontier.clear();
+  const auto judgement = judge(gate, runs);
+  EXPECT_EQ(judgement.verdict, Verdict::inconclusive);
+  EXPECT_THAT(judgement.reasons, ::testing::Contains(HasSubstr("no event is known to be first")));
+}
+
 TEST_F(JudgeLocalization, TracingThatChangesABitFails) {
   set(of("pair-2-plain"), 3, 3.5F);
   EXPECT_EQ(judged().verdict, Verdict::fail);

@@ -105,6 +105,23 @@ TEST_F(Repeatability, OneRunFiledTwiceIsNoPair) {
   EXPECT_THAT(first_reason(), HasSubstr("filed twice"));
 }
 
+TEST_F(Repeatability, EqualDigestsOfWholeValuesAreE4AndNotNumbersThatWentWrong) {
+  gate.required_metrics = {"weights"};
+  gate.level = exactness::Level::e4;
+  for (RunEvidence& run : runs) {
+    evidence::Series& series = run.metrics.series["weights"];
+    series.name = "weights";
+    for (std::int64_t step = 1; step <= kSteps; ++step) {
+      series.values.insert_or_assign(
+          step,
+          {0, Precision::sha256, 0, "sha256:" + std::string(64, static_cast<char>('0' + step))});
+    }
+  }
+  const auto judgement = judged();
+  EXPECT_EQ(judgement.verdict, Verdict::pass) << judgement.reasons.front();
+  EXPECT_EQ(judgement.level, exactness::Level::e4);
+}
+
 TEST_F(Repeatability, NorAreThreeOfWhichTwoAreOneRun) {
   runs.push_back(runs[1]);
   runs[2].run = "c";

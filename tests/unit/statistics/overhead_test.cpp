@@ -1,3 +1,4 @@
+#include "qualify/statistics/location.hpp"
 #include "qualify/statistics/overhead.hpp"
 
 #include <gtest/gtest.h>
@@ -150,6 +151,33 @@ TEST(Placebo, AMovingMachineMakesTheVerdictInconclusive) {
   EXPECT_EQ(analyse(request).verdict, OverheadVerdict::fail);
   request.placebo_required = true;
   EXPECT_TRUE(has(analyse(request), "no-placebo"));
+}
+
+TEST(Placebo, TwoThatMovedApartDoNotCancel) {
+  auto request = quiet(0);
+  request.placebo.push_back(request.placebo[0]);
+  for (StepSeries* one :
+       {&request.placebo[1].deterministic, &request.placebo[1].nondeterministic}) {
+    one->source += " again";
+    for (double& s : one->seconds) s *= 1.0001;
+  }
+  ASSERT_FALSE(has(analyse(request), "machine-moved"));
+  for (double& s : request.placebo[0].nondeterministic.seconds) s *= 1.05;
+  for (double& s : request.placebo[1].deterministic.seconds) s *= 1.05;
+  EXPECT_TRUE(has(analyse(request), "machine-moved"));
+}
+
+TEST(BadInput, TimesThatWerePrintedTooCoarsely) {
+  auto request = quiet(0);
+  ASSERT_EQ(analyse(request).verdict, OverheadVerdict::pass);
+  const double typical = median(request.pairs[2].deterministic.seconds).value();
+  request.pairs[2].deterministic.resolution = 0.0004 * typical;
+  request.pairs[2].nondeterministic.resolution = 0.0004 * typical;
+  EXPECT_FALSE(has(analyse(request), "coarse-times"));
+  request.pairs[2].nondeterministic.resolution = 0.0008 * typical;
+  const auto a = analyse(request);
+  EXPECT_TRUE(has(a, "coarse-times"));
+  EXPECT_EQ(a.verdict, OverheadVerdict::inconclusive);
 }
 
 TEST(BadInput, TheSameRunAsBothArms) {

@@ -120,6 +120,46 @@ TEST_F(Localizing, FirstIsBySequenceAndNotByName) {
   EXPECT_EQ(found.frontier[0].differing, 2U);
 }
 
+TEST_F(Localizing, WhereEachOfTwoRanksWasReachedByTheOtherBothAreNamed) {
+  // One batch of exchanges, the receive posted first on both.
+  for (const auto& [name, value] : {std::pair("a", 1), std::pair("b", 2)}) {
+    fs::create_directories(folder / name);
+    for (int rank = 0; rank < 2; ++rank) {
+      std::ofstream out(folder / name / ("rank_00000" + std::to_string(rank) + ".jsonl"));
+      int sequence = 0;
+      for (const auto& [role, number] : {std::pair("recv", 1 - rank), std::pair("send", rank)}) {
+        out << Json{{"event", "tensor"},
+                    {"fields",
+                     {{"kind", "p2p"},
+                      {"op", "sendrecv"},
+                      {"role", role},
+                      {"peer", 1 - rank},
+                      {"group", "pp"},
+                      {"group_seq", number},
+                      {"value", value}}},
+                    {"iteration", 1},
+                    {"microbatch", 0},
+                    {"name", "x" + std::to_string(number)},
+                    {"phase", "forward"},
+                    {"rank", rank},
+                    {"schema_version", 1},
+                    {"sequence", sequence++}}
+                   .dump()
+            << '\n';
+      }
+    }
+  }
+  const auto found = find("a", "b").value();
+  EXPECT_EQ(found.outcome, Outcome::differs);
+  ASSERT_FALSE(found.frontier.empty());
+  std::vector<std::int64_t> ranks;
+  for (const FrontierEvent& event : found.frontier) {
+    ranks.insert(ranks.end(), event.ranks.begin(), event.ranks.end());
+  }
+  EXPECT_THAT(ranks, ::testing::UnorderedElementsAre(0, 1));
+  EXPECT_THAT(found.followers, IsEmpty());
+}
+
 TEST_F(Localizing, SequencesOfUnequalLengthAreAlignedAndNotZipped) {
   std::vector<std::pair<std::string, int>> all;
   std::vector<std::pair<std::string, int>> some;

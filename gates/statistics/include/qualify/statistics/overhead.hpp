@@ -62,7 +62,7 @@ struct OverheadRequest {
   std::vector<LaunchPair> pairs;
   std::vector<LaunchPair> placebo;
   bool placebo_required = false;
-  double placebo_tolerance = 0.01;  ///< null: the mean placebo ratio is within it of 1
+  double placebo_tolerance = 0.01;  ///< null: every placebo ratio is within it of 1
   double material = 0.01;           ///< smallest change inside a window that is a fault
 };
 

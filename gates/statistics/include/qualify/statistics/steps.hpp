@@ -23,6 +23,7 @@ struct StepSeries {
       marks;  ///< fingerprint of wall-clock marks; equal and non-empty = one run filed twice
   std::optional<bool> says_deterministic;  ///< what the run itself logged about its mode
   RankTimes ranks;                         ///< of each rank, where the run logged them
+  double resolution = 0;  ///< seconds that a time may be off by as it was printed; 0 = it is exact
 };
 
 /// A flaw that keeps a pair from being judged. `code` is stable, kebab-case.
