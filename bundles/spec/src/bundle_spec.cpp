@@ -237,6 +237,7 @@ class Reader {
       }
       check_placeholders(arm.arguments, fields.mark("arguments"));
       check_placeholders(arm.environment, fields.mark("environment"));
+      check_required(arm, fields.mark("environment"));
       spec_.arms.push_back(std::move(arm));
     });
     if (spec_.arms.empty()) {
@@ -244,6 +245,21 @@ class Reader {
                  "for example  arms: {deterministic: {arguments: [--deterministic-mode]}}");
     }
     check_placeholders(spec_.environment, top_.mark("environment"));
+  }
+
+  /// A value that is set here cannot become the required one on the way to the job.
+  void check_required(const Arm& arm, Mark at) {
+    for (const auto& [name, wanted] : spec_.required_environment) {
+      const bool own = arm.environment.contains(name);
+      const auto& variables = own ? arm.environment : spec_.environment;
+      const auto set = variables.find(name);
+      if (set == variables.end() || set->second == wanted) continue;
+      if (const auto names = placeholders_in(set->second); !names || !names->empty()) continue;
+      top_.fault(own ? at : top_.mark("environment"),
+                 "arm '" + arm.name + "' has " + name + "='" + set->second +
+                     "', but 'required_environment' says '" + wanted + "'",
+                 "no run of it could start; change one of them");
+    }
   }
 
   void read_launch() {

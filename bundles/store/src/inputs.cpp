@@ -132,6 +132,7 @@ Result<SealedContainer> seal_file(const spec::ContainerInput& input, const char*
   if (auto good = check(input.file); !good) return tl::unexpected(good.error());
   auto content = context.store.add_file(input.file, type);
   if (!content) return tl::unexpected(content.error());
+  if (before != StatCache::Stamp::of({input.file})) return changed(input.file);
   context.cache.remember(kind, input.file, before, {content->digest, content->size}, true);
   sealed.content.digest = content->digest;
   sealed.content.size = content->size;
@@ -260,7 +261,7 @@ Result<Descriptor> folder_manifest(const fs::path& folder, SealContext& context)
   const auto names = files_below(folder);
   if (!names) return tl::unexpected(names.error());
   std::vector<Result<HashedFile>> hashed(names->size());
-  for_each_index(names->size(), context.jobs,
+  for_each_index(names->size(), context.jobs_a_folder,
                  [&](std::size_t i) { hashed[i] = hash_input(folder / (*names)[i], context); });
   auto writer = context.store.begin();
   if (!writer) return tl::unexpected(writer.error());

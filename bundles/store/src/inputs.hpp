@@ -14,6 +14,7 @@ struct SealContext {
   StatCache& cache;
   bool allow_dirty = false;
   unsigned jobs = 0;
+  unsigned jobs_a_folder = 1;  ///< of `jobs`, those with which one data folder's files are read
   std::atomic<bool> dirty = false;  ///< some code was
 };
 

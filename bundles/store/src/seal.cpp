@@ -123,6 +123,10 @@ Result<void> seal_inputs(const spec::BundleSpec& spec, SealContext& context, Bun
     add(spec.configs[i].mark, bundle.configs[i],
         [&, i] { return seal_config(spec.configs[i], context); });
   }
+  // Data folders read their files in parallel too, and share what there is.
+  const auto folders = static_cast<unsigned>(std::max<std::size_t>(spec.data.size(), 1));
+  const unsigned jobs = effective_jobs(context.jobs);
+  context.jobs_a_folder = std::max(1U, jobs / std::min(jobs, folders));
   std::vector<Result<void>> done(tasks.size());
   const auto caller = std::this_thread::get_id();
   for_each_index(tasks.size(), context.jobs, [&](std::size_t i) {

@@ -103,6 +103,25 @@ TEST(BundleSpec, SaysWhatIsWrongAndWhere) {
               HasSubstr("does not name a file that can be sealed"));
 }
 
+TEST(BundleSpec, WhatIsRequiredIsNotSetToSomethingElse) {
+  const std::string head = "required_environment: {NCCL_ALGO: Ring}\n";
+  const auto said = [&](const std::string& environment, const std::string& arm) {
+    const TempFolder folder;
+    const auto spec =
+        read(folder, "schema_version: 1\nname: n\nrecipe: debug\n" + head + environment +
+                         "arms: {a: {environment: {" + arm + "}}}\nlaunch: {argv: [x]}\n");
+    return spec ? "taken" : spec.error().describe();
+  };
+  EXPECT_EQ(said("", ""), "taken");
+  EXPECT_EQ(said("environment: {NCCL_ALGO: Ring}\n", ""), "taken");
+  EXPECT_EQ(said("environment: {NCCL_ALGO: Tree}\n", "NCCL_ALGO: Ring"), "taken");
+  EXPECT_EQ(said("", "NCCL_ALGO: '{output}'"), "taken") << "not known before the run";
+  EXPECT_THAT(said("environment: {NCCL_ALGO: Tree}\n", ""),
+              HasSubstr("arm 'a' has NCCL_ALGO='Tree', but 'required_environment' says 'Ring'"));
+  EXPECT_THAT(said("environment: {NCCL_ALGO: Ring}\n", "NCCL_ALGO: Tree"),
+              HasSubstr("arm 'a' has"));
+}
+
 TEST(BundleSpec, AllFaultsComeAtOnce) {
   const TempFolder folder;
   const auto spec = read(folder, "schema_version: 2\nname: ''\nrecipe: x\nunknown: 1\n");

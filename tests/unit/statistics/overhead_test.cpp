@@ -1,4 +1,3 @@
-#include "qualify/statistics/location.hpp"
 #include "qualify/statistics/overhead.hpp"
 
 #include <gtest/gtest.h>
@@ -7,6 +6,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "qualify/statistics/location.hpp"
 #include "support/step_simulation.hpp"
 
 namespace qualify::statistics {
