@@ -1,6 +1,7 @@
 #include "qualify/plan/plan.hpp"
 
 #include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "qualify/spec/placeholders.hpp"
@@ -12,15 +13,44 @@ namespace {
 /// Start-up and evidence collection around each run.
 constexpr Duration kRunMargin = std::chrono::minutes(2);
 
+using Variables = std::map<std::string, std::string>;
+
+/// Does any of the arguments and values use the placeholder?
+bool uses(const std::string& placeholder, const std::vector<std::string>& arguments,
+          const Variables& environment) {
+  const auto names_it = [&](const std::string& text) {
+    const auto names = spec::placeholders_in(text);
+    return names && std::find(names->begin(), names->end(), placeholder) != names->end();
+  };
+  return std::any_of(arguments.begin(), arguments.end(), names_it) ||
+         std::any_of(environment.begin(), environment.end(),
+                     [&](const auto& variable) { return names_it(variable.second); });
+}
+
 /// Does the arm start from a checkpoint?
 bool resumes(const spec::Arm& arm) {
-  const auto names_it = [](const std::string& text) {
-    const auto names = spec::placeholders_in(text);
-    return names && std::find(names->begin(), names->end(), "checkpoint") != names->end();
-  };
-  return std::any_of(arm.arguments.begin(), arm.arguments.end(), names_it) ||
-         std::any_of(arm.environment.begin(), arm.environment.end(),
-                     [&](const auto& variable) { return names_it(variable.second); });
+  return uses("checkpoint", arm.arguments, arm.environment);
+}
+
+/// Where data lies is not in a bundle: one that was imported knows it only once its spec was sealed
+/// here too.
+Result<void> data_is_here(const store::Bundle& bundle) {
+  for (const store::SealedData& data : bundle.data) {
+    if (!data.path.empty()) continue;
+    const std::string name = "data." + data.name;
+    const bool used = uses(name, bundle.launch.argv, bundle.environment) ||
+                      std::any_of(bundle.arms.begin(), bundle.arms.end(), [&](const auto& arm) {
+                        return uses(name, arm.arguments, arm.environment);
+                      });
+    if (!used) continue;
+    return fail(
+        Errc::refused,
+        "it is not known where data '" + data.name + "' lies here, and {" + name + "} is used",
+        "bundle " + bundle.digest.brief() + " " + bundle.name,
+        "an import brings no data: seal the bundle's spec here, with the same data in its "
+        "place; the digest is the same");
+  }
+  return {};
 }
 
 Result<void> needs_arm(const store::Bundle& bundle, const std::string& name,
@@ -310,6 +340,7 @@ std::int64_t seed_of(const store::Bundle& bundle) {
 Result<Plan> expand(const policy::Gate& gate, const store::Bundle& bundle,
                     const scheduler::Grant& grant, const std::optional<Established>& established) {
   if (auto fit = must_fit(gate, bundle); !fit) return tl::unexpected(fit.error());
+  if (auto here = data_is_here(bundle); !here) return tl::unexpected(here.error());
   Plan plan;
   plan.gate = gate.name;
   plan.kind = gate.kind;

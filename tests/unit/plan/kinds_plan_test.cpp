@@ -43,6 +43,16 @@ class KindsPlan : public ::testing::Test {
   std::optional<Established> established;
 };
 
+TEST_F(KindsPlan, DataThatIsUsedMustLieSomewhere) {
+  make_scale(48, 8);
+  bundle.data = {{"corpus", "sha256:0", {}, ""}};
+  EXPECT_EQ(refusal(), "planned") << "nothing asks where it is";
+  bundle.arms[0].arguments = {"--data", "{data.corpus}"};
+  EXPECT_THAT(refusal(), HasSubstr("refused: it is not known where data 'corpus' lies here"));
+  bundle.data[0].path = "/data/corpus";
+  EXPECT_EQ(refusal(), "planned");
+}
+
 TEST_F(KindsPlan, ScaleIsPlannedAtItsTopologyOnly) {
   make_scale(48, 8);
   const auto plan = planned();
